@@ -235,6 +235,8 @@ export const searchQuerySchema = z.object({
   /** Only sessions of this folder. */
   cwd: z.string().max(4096).optional(),
   session_id: z.string().max(64).optional(),
+  /** The place of the sessions. Default: `active`. */
+  place: z.enum(['active', 'archive', 'trash']).optional(),
   /** The role of a message or the type of another entry; several are separated by commas. */
   role: z.string().max(500).optional(),
   /** Only entries of this time or later. */

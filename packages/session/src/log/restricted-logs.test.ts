@@ -68,6 +68,9 @@ describe.each(stores)('a store %s restricted to a folder', (_name, open) => {
     expect(hits).toHaveLength(3)
     expect(hits.filter(({ sessionId }) => !inside.includes(sessionId))).toEqual([])
     expect(await store.search({ text: 'words of s-1' })).toEqual([])
+    for (const { id } of (await whole.list({ limit: 100 })).sessions) await whole.archive(id)
+    const archived = await store.search({ text: 'words', place: 'archive', limit: 100 })
+    expect([...new Set(archived.map(({ sessionId }) => sessionId))].sort()).toEqual(inside)
   })
 
   test('can be restricted further: only sessions inside of both are listed, found and opened', async () => {

@@ -53,8 +53,8 @@ export class RestrictedLogs implements LogStore {
   }
 
   async search(scope: Scope, query: SearchQuery): Promise<SearchHit[]> {
-    const { among } = query
-    const visible = [...(await this.#idsIn(scope, 'active'))]
+    const { among, place = 'active' } = query
+    const visible = [...(await this.#idsIn(scope, place))]
     return this.#logs.search(scope, { ...query, among: new Set(visible.filter((id) => among?.has(id) ?? true)) })
   }
 

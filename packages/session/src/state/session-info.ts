@@ -58,6 +58,8 @@ export interface SessionPage {
 
 export interface SearchQuery {
   text: string
+  /** Default: `active`. */
+  place?: 'active' | 'archive' | 'trash'
   limit?: number
   /** Search only the sessions with these ids. */
   among?: ReadonlySet<string>

@@ -341,12 +341,17 @@ function lists(it: It): void {
     await rejects(store.open(session.id), 'session-not-found')
     assert.equal((await store.list({ place: 'archive' })).sessions[0]?.id, session.id)
     assert.deepEqual(await store.search({ text: 'keep' }), [])
+    const found = async (place: 'archive' | 'trash'): Promise<string[]> =>
+      (await store.search({ text: 'keep', place })).map(({ sessionId }) => sessionId)
+    assert.deepEqual([await found('archive'), await found('trash')], [[session.id], []])
     await store.delete(session.id)
+    assert.deepEqual([await found('archive'), await found('trash')], [[], [session.id]])
     assert.equal((await store.list()).sessions.length, 0)
     assert.equal((await store.list({ place: 'trash' })).sessions[0]?.id, session.id)
     await store.restore(session.id)
     await using again = await store.open(session.id)
     assert.deepEqual(await said(again), ['user: keep me'])
+    assert.deepEqual([await found('archive'), await found('trash')], [[], []])
     await rejects(store.archive('nothing'), 'session-not-found')
   })
 

@@ -52,6 +52,15 @@ test('a search shows the author and the entry of each match', async () => {
   expect((await home.run(['sessions', 'search', 'nowhere'])).err).toContain(
     'No message in any session contains "nowhere"',
   )
+  expect((await home.run(['sessions', 'search', 'flaky', '--archive'])).err).toContain(
+    'No message in any archived session contains "flaky"',
+  )
+  await home.run(['sessions', 'archive', id])
+  expect(await home.json('sessions', 'search', 'flaky', '--archive')).toMatchObject({
+    hits: [{ session_id: id }, { session_id: id }],
+  })
+  expect(await home.json('sessions', 'search', 'flaky')).toEqual({ hits: [] })
+  expect((await home.run(['sessions', 'search', 'flaky', '--archive', '--trash'])).code).toBe(2)
 })
 
 test('a session is shown with its totals and branches, and its tree on request', async () => {

@@ -43,9 +43,13 @@ export const sessionCommands: readonly CommandSpec[] = [
     path: ['sessions', 'search'],
     summary: 'search messages in all sessions',
     description:
-      'A message matches if it contains every word; case is ignored. Archived and deleted sessions are not searched.',
+      'A message matches if it contains every word; case is ignored. Archived and deleted sessions are searched only with --archive or --trash.',
     positionals: [{ name: 'words', description: 'words to search for', required: true, many: true }],
-    options: [{ name: 'limit', value: 'count', description: 'how many', default: '20' }],
+    options: [
+      { name: 'limit', value: 'count', description: 'how many', default: '20' },
+      { name: 'archive', description: 'archived sessions' },
+      { name: 'trash', description: 'sessions in the trash' },
+    ],
     examples: [{ command: 'tapetree sessions search flaky test', says: 'Messages that contain both words.' }],
     load: async () => (await import('../sessions/search.ts')).runSessionsSearch,
   },

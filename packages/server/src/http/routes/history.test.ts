@@ -328,6 +328,8 @@ describe('the recording', () => {
     })
     expect(await body(api.get('/api/search?q=nowhere'))).toEqual({ hits: [] })
     expect((await api.get('/api/search')).status).toBe(422)
+    expect(await body(api.get('/api/search?q=peculiar&place=archive'))).toEqual({ hits: [] })
+    expect((await api.get('/api/search?q=peculiar&place=elsewhere')).status).toBe(422)
     const exported = await api.get(`${path}/export`)
     expect(exported.headers.get('content-disposition')).toBe(`attachment; filename="${id}.pack"`)
     const copy = await api.store.unpack(

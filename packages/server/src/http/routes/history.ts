@@ -205,22 +205,19 @@ export function addHistory(routes: Routes, { openModel, snapshotsFolder, closing
 type SearchRequest = Omit<z.infer<typeof searchQuerySchema>, 'limit'>
 
 async function searchOf(request: SearchRequest, store: SessionStore): Promise<SearchQuery> {
-  const { q, cursor, cwd, session_id: sessionId, role, since, until } = request
-  const inFolder = cwd === undefined ? undefined : await idsIn(cwd, store)
+  const { q, cursor, cwd, session_id: sessionId, place = 'active', role, since, until } = request
+  const folder = cwd === undefined ? undefined : await store.list({ cwd, place, limit: Infinity })
+  const inFolder = folder && new Set(folder.sessions.map(({ id }) => id))
   const among = sessionId === undefined ? inFolder : new Set([sessionId].filter((id) => inFolder?.has(id) ?? true))
   return {
     text: q,
+    place,
     ...(among && { among }),
     ...(role !== undefined && { roles: role.split(',').map((each) => each.trim()) }),
     ...(since !== undefined && { since }),
     ...(until !== undefined && { until }),
     ...(cursor !== undefined && { after: positionIn(cursor) }),
   }
-}
-
-async function idsIn(cwd: string, store: SessionStore): Promise<ReadonlySet<string>> {
-  const { sessions } = await store.list({ cwd, limit: Infinity })
-  return new Set(sessions.map(({ id }) => id))
 }
 
 type HitPosition = NonNullable<SearchQuery['after']>

@@ -141,7 +141,7 @@ export class FileLogStore implements LogStore {
 
   async search(scope: Scope, query: SearchQuery): Promise<SearchHit[]> {
     await this.#recover()
-    return this.#index.search(this.#source(scope, 'active'), query)
+    return this.#index.search(this.#source(scope, query.place ?? 'active'), query)
   }
 
   async placeOf(scope: Scope, sessionId: string): Promise<Place | undefined> {

@@ -72,7 +72,7 @@ export class MemoryLogStore implements LogStore {
   async search(scope: Scope, query: SearchQuery): Promise<SearchHit[]> {
     const hits = new NewestHits(query)
     for (const [sessionId, session] of this.#sessionsOf(scope)) {
-      if (session.place !== 'active' || query.among?.has(sessionId) === false) continue
+      if (session.place !== (query.place ?? 'active') || query.among?.has(sessionId) === false) continue
       await searchLog(new MemoryLog(session, undefined), { text: query.text, sessionId, hits })
     }
     return hits.list()
