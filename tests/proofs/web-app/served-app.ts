@@ -89,30 +89,42 @@ export async function send(page: Page, words: string): Promise<void> {
 }
 
 /**
- * Delivers a push message to the service worker of a page, as a push service would. Returns the title of the notification and how long it
- * took. Chromium sometimes loses such a message on a busy machine: then it is delivered again.
+ * Delivers a push message to the service worker of a page once, as a push service would. Returns the title of the notification and how
+ * long it took.
  */
 export async function deliverPush(page: Page, data: string): Promise<{ title: string; tookMs: number }> {
   const { origin } = new URL(page.url())
   const debugging = await page.context().newCDPSession(page)
   const registrationId = await registrationOf(debugging, origin)
-  for (let attempt = 0; attempt < 10; attempt++) {
-    const sentAt = Date.now()
-    await debugging.send('ServiceWorker.deliverPushMessage', { origin, registrationId, data })
-    const title = await page.evaluate<string | null>(`navigator.serviceWorker.ready.then(async (registration) => {
-      for (const end = Date.now() + 3000; Date.now() < end; await new Promise(requestAnimationFrame)) {
-        const [shown] = await registration.getNotifications()
-        if (!shown) continue
-        shown.close()
-        return shown.title
-      }
-      return null
-    })`)
-    if (title === null) continue
-    await debugging.detach()
-    return { title, tookMs: Date.now() - sentAt }
-  }
-  throw new Error('The service worker shows no notification for a push message.')
+  // A worker that is not active yet gets no message.
+  await page.evaluate('navigator.serviceWorker.ready.then(() => undefined)')
+  const worker =
+    page
+      .context()
+      .serviceWorkers()
+      .find((each) => each.url().startsWith(origin)) ?? (await page.context().waitForEvent('serviceworker'))
+  await worker.evaluate(`{
+    globalThis.received = 0
+    globalThis.addEventListener('push', () => void received++)
+  }`)
+  const sentAt = Date.now()
+  await debugging.send('ServiceWorker.deliverPushMessage', { origin, registrationId, data })
+  const titles = await page.evaluate<string[]>(`navigator.serviceWorker.ready.then(async (registration) => {
+    for (const end = Date.now() + 10_000; Date.now() < end; await new Promise(requestAnimationFrame)) {
+      const shown = await registration.getNotifications()
+      if (shown.length === 0) continue
+      for (const each of shown) each.close()
+      return shown.map(({ title }) => title)
+    }
+    return []
+  })`)
+  const tookMs = Date.now() - sentAt
+  await debugging.detach()
+  const received = await worker.evaluate<number>('received')
+  const [title] = titles
+  if (title === undefined || titles.length !== 1 || received !== 1)
+    throw new Error(`1 push message was delivered, ${received} reached the service worker, ${titles.length} are shown.`)
+  return { title, tookMs }
 }
 
 async function registrationOf(debugging: CDPSession, origin: string): Promise<string> {

@@ -85,8 +85,17 @@ export async function composerJourney(journey: SessionJourney): Promise<void> {
     await message.fill('/rename')
     // Without the list, Tab would leave the field.
     await page.getByRole('option', { name: /\/rename/ }).waitFor()
+    // A person types on before the next frame is drawn.
+    await page.evaluate(`{
+      const draw = requestAnimationFrame
+      globalThis.requestAnimationFrame = (work) => setTimeout(() => draw(work), 300)
+      globalThis.drawAtOnce = () => void (globalThis.requestAnimationFrame = draw)
+    }`)
     await message.press('Tab')
     await message.pressSequentially('A new name')
+    if ((await message.inputValue()) !== '/rename A new name')
+      complain(`typing after a completion gives ${await message.inputValue()}`)
+    await page.evaluate('drawAtOnce()')
     await page.getByRole('button', { name: 'Send' }).click()
     await page.locator('.session-head h1', { hasText: 'A new name' }).waitFor()
     await message.fill('Look at @not')

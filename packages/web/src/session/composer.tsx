@@ -1,5 +1,6 @@
 import { newId } from '@tapetree/session'
 import { useEffect, useId, useRef, useState, type KeyboardEvent, type ReactNode } from 'react'
+import { flushSync } from 'react-dom'
 import type { PromptResult } from '@tapetree/client'
 import { mayDo, rest, sentenceOf, storage, type Role } from '../server.ts'
 import { acceptedFiles, attach, withFiles, type Attachment } from './attachments.ts'
@@ -282,9 +283,10 @@ function useCompletion(
     const word = wordAt(text, cursor)
     if (!offer || !word) return
     const next = `${text.slice(0, word.start)}${offer.text}${offer.isOpen ? '' : ' '}`
-    write(next + text.slice(cursor))
+    // At once: the next key may come before the next frame, and would be in front of it.
+    flushSync(() => write(next + text.slice(cursor)))
     field?.focus()
-    requestAnimationFrame(() => field?.setSelectionRange(next.length, next.length))
+    field?.setSelectionRange(next.length, next.length)
   }
   const keys: Record<string, () => void> = {
     ArrowDown: () => setChosen((chosen + 1) % all.length),
