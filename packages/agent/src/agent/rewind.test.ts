@@ -1,54 +1,32 @@
 import { memoryStore } from '@tapetree/session'
 import { randomFrom } from '@tapetree/session/testing'
-import { expect, test } from 'vitest'
-import { z } from 'zod'
+import { expect, test, vi } from 'vitest'
 import { script, scriptedModel, type ScriptBuilder } from '../testing/scripted-model.ts'
-import { TestFolder } from '../testing/test-folder.ts'
-import { allowAll, defineTool } from '../tools/tool.ts'
+import { newestUserMessage, RecordedFolder, twoChanges } from '../testing/recorded-folder.ts'
+import { allowAll } from '../tools/tool.ts'
 import { AgentSession } from './agent-session.ts'
 import { onlyModel } from './model-choice.ts'
 
-const twoTurns = (): ScriptBuilder =>
-  script()
-    .toolCall('c1', 'put', { name: 'a.txt', content: 'one\n' })
-    .step()
-    .text('First.')
-    .step()
-    .toolCall('c2', 'put', { name: 'a.txt', content: 'one\ntwo\n' })
-    .step()
-    .text('Second.')
-
 interface Stage extends AsyncDisposable {
-  folder: TestFolder
+  folder: RecordedFolder
   agent: AgentSession
   say: (text: string) => Promise<string>
 }
 
 async function stage(said: ScriptBuilder, files: Record<string, string>, { isRecorded = true } = {}): Promise<Stage> {
-  const folder = await TestFolder.make(files)
-  const stores = await TestFolder.make()
-  const put = defineTool({
-    name: 'put',
-    description: 'Writes a file.',
-    schema: z.strictObject({ name: z.string(), content: z.string() }),
-    run: async ({ name, content }) => {
-      await folder.write(name, content)
-      return { content: 'done' }
-    },
-  })
+  const folder = await RecordedFolder.make(files)
+  const { snapshotsFolder, ...options } = folder.agent
   const agent = await AgentSession.open({
     store: memoryStore(),
     models: onlyModel(scriptedModel(said)),
     gate: () => allowAll,
     hasSubagents: false,
-    tools: [put],
-    cwd: folder.path,
-    ...(isRecorded && { snapshotsFolder: stores.path }),
+    ...options,
+    ...(isRecorded && { snapshotsFolder }),
   })
   const say = async (text: string): Promise<string> => {
     await agent.ask(text)
-    const path = await agent.session.getContextPath()
-    return path.findLast((entry) => entry.type === 'message' && entry.message.role === 'user')?.id ?? ''
+    return newestUserMessage(agent.session)
   }
   return {
     folder,
@@ -57,13 +35,12 @@ async function stage(said: ScriptBuilder, files: Record<string, string>, { isRec
     [Symbol.asyncDispose]: async () => {
       await agent.close()
       await folder[Symbol.asyncDispose]()
-      await stores[Symbol.asyncDispose]()
     },
   }
 }
 
 test('two turns are undone one after the other, and redone, in the conversation and in the files', async () => {
-  await using place = await stage(twoTurns(), { 'a.txt': 'zero\n' })
+  await using place = await stage(twoChanges(), { 'a.txt': 'zero\n' })
   const { agent, folder, say } = place
   const first = await say('one')
   const second = await say('two')
@@ -89,7 +66,7 @@ test('two turns are undone one after the other, and redone, in the conversation 
 })
 
 test('a dry run changes neither the conversation nor the files, and names conflicts', async () => {
-  await using place = await stage(twoTurns(), { 'a.txt': 'zero\n' })
+  await using place = await stage(twoChanges(), { 'a.txt': 'zero\n' })
   const { agent, folder, say } = place
   const first = await say('one')
   const end = agent.session.leafId
@@ -111,7 +88,7 @@ test('a dry run changes neither the conversation nor the files, and names confli
 })
 
 test('only the conversation, or only the files, goes back and comes again', async () => {
-  await using place = await stage(twoTurns(), { 'a.txt': 'zero\n' })
+  await using place = await stage(twoChanges(), { 'a.txt': 'zero\n' })
   const { agent, folder, say } = place
   const first = await say('one')
   const end = agent.session.leafId
@@ -126,7 +103,7 @@ test('only the conversation, or only the files, goes back and comes again', asyn
 })
 
 test('without snapshots the conversation goes back, and the preview says why the files do not', async () => {
-  await using place = await stage(twoTurns(), {}, { isRecorded: false })
+  await using place = await stage(twoChanges(), {}, { isRecorded: false })
   const { agent, say } = place
   const first = await say('one')
   const end = agent.session.leafId
@@ -144,7 +121,7 @@ test('without snapshots the conversation goes back, and the preview says why the
 })
 
 test('nothing goes back while the agent works', async () => {
-  await using place = await stage(twoTurns(), {})
+  await using place = await stage(twoChanges(), {})
   const { agent } = place
   const outcome = await agent.prompt('one')
   await expect(agent.rewind({ entryId: null })).rejects.toMatchObject({ code: 'session-busy' })
@@ -152,7 +129,7 @@ test('nothing goes back while the agent works', async () => {
 })
 
 test('a rewind of files that was interrupted is finished or undone before the next one', async () => {
-  await using place = await stage(twoTurns(), { 'a.txt': 'zero\n' })
+  await using place = await stage(twoChanges(), { 'a.txt': 'zero\n' })
   const { agent, folder, say } = place
   const first = await say('one')
   const { session } = agent
@@ -216,4 +193,33 @@ test(`any order of prompts, undo and redo has the files and the conversation of 
     }
     expect(await folder.read('a.txt')).toBe(states.at(-1)?.content)
   }
+})
+
+test('going back a second time reads only the lines that were appended since', async () => {
+  await using place = await stage(twoChanges(), { 'a.txt': 'zero\n' })
+  const { agent, folder, say } = place
+  const first = await say('one')
+  const { session } = agent
+  const goBackAndAgain = async (): Promise<void> => {
+    await agent.rewind({ entryId: first })
+    await agent.rewind()
+    await agent.rewind({ entryId: first, isDryRun: true })
+    await expect(agent.rewind({ isDryRun: true })).rejects.toMatchObject({ code: 'nothing-to-undo' })
+  }
+  await goBackAndAgain()
+  const known = session.head.seq
+  const read: number[] = []
+  const lines = session.lines.bind(session)
+  vi.spyOn(session, 'lines').mockImplementation(async function* (options) {
+    for await (const line of lines(options)) {
+      read.push(line.seq)
+      yield line
+    }
+  })
+  await say('two')
+  await goBackAndAgain()
+  expect(await folder.read('a.txt')).toBe('one\ntwo\n')
+  const appended = Array.from({ length: session.head.seq - known }, (_, index) => known + 1 + index)
+  // The moves of the conversation and the files are each followed on their own.
+  expect(read.toSorted((a, b) => a - b)).toEqual(appended.flatMap((seq) => [seq, seq]))
 })

@@ -1,6 +1,8 @@
 import { SessionError, type Cause, type Session } from '@tapetree/session'
-import { fromDisk, type DiskLine, type Entry } from '@tapetree/session/format'
+import type { Entry, LeafRecord, Line } from '@tapetree/session/format'
+import type { RestoreRecord } from '@tapetree/session/view'
 import { closeInterruptedRun } from '../run/abandon-run.ts'
+import { followLog, type LineFold } from '../workspace/follow-log.ts'
 import type { ConflictChoice, PlannedFile } from '../workspace/plan-restore.ts'
 import { RestoreProblem, type PreparedRestore, type WorkspaceSnapshots } from '../workspace/workspace-snapshots.ts'
 import { SnapshotsOff } from '../workspace/shadow-git.ts'
@@ -58,7 +60,7 @@ export interface RewoundFile {
   canMerge?: true
 }
 
-/** A session that nobody else changes meanwhile, and its files, if they are recorded. */
+/** A session that only the caller changes meanwhile, and its files, if they are recorded. */
 export interface RewindPlace {
   session: Session
   files: WorkspaceSnapshots | undefined
@@ -134,35 +136,48 @@ interface Move {
   restoreId?: string
 }
 
+/** The moves back in the conversation and in the files that can be taken back, oldest first. */
+class Moves implements LineFold {
+  #moves: Move[] = []
+  #leafId: string | null = null
+
+  get last(): Move | undefined {
+    return this.#moves.at(-1)
+  }
+
+  apply(line: Line): void {
+    if (line.type === 'restore') this.#takeRestore(line.restore)
+    else if (line.type === 'leaf') this.#takeLeaf(line.leaf)
+    else if (line.type === 'message' || line.type === 'compaction' || line.type === 'branch_summary') {
+      this.#moves = []
+      this.#leafId = line.id
+    } else if ('parentId' in line && line.type !== 'label' && line.type !== 'session_info') this.#leafId = line.id
+  }
+
+  #takeRestore({ phase, restoreId, undoes }: RestoreRecord['restore']): void {
+    if (phase === 'start') return
+    if (undoes === undefined) this.#moves.push({ restoreId })
+    else this.#moves = this.#moves.filter((move) => move.talk || move.restoreId !== undoes)
+  }
+
+  #takeLeaf({ targetId, rewind: kind, restoreId }: LeafRecord['leaf']): void {
+    if (kind === 'redo')
+      this.#moves = this.#moves.slice(
+        0,
+        this.#moves.findLastIndex(({ talk }) => talk),
+      )
+    else if (kind === 'undo') {
+      if (restoreId !== undefined) this.#moves = this.#moves.filter((move) => move.restoreId !== restoreId)
+      const talk = { from: this.#leafId, to: targetId }
+      this.#moves.push({ talk, ...(restoreId !== undefined && { restoreId }) })
+    } else this.#moves = this.#moves.filter(({ talk }) => !talk)
+    this.#leafId = targetId
+  }
+}
+
 /** The last rewind that was not taken back, if nothing was said since. */
 async function lastRewind(session: Session): Promise<RewindTarget> {
-  let moves: Move[] = []
-  let leafId: string | null = null
-  for await (const stored of session.lines()) {
-    if (stored.type !== 'line') continue
-    const line = fromDisk(JSON.parse(stored.text) as DiskLine, stored.seq)
-    if (line.type === 'restore' && line.restore.phase === 'end') {
-      const { restoreId, undoes } = line.restore
-      if (undoes === undefined) moves.push({ restoreId })
-      else moves = moves.filter((move) => move.talk || move.restoreId !== undoes)
-    } else if (line.type === 'leaf') {
-      const { targetId, rewind: kind, restoreId } = line.leaf
-      if (kind === 'redo')
-        moves = moves.slice(
-          0,
-          moves.findLastIndex(({ talk }) => talk),
-        )
-      else if (kind === 'undo') {
-        if (restoreId !== undefined) moves = moves.filter((move) => move.restoreId !== restoreId)
-        moves.push({ talk: { from: leafId, to: targetId }, ...(restoreId !== undefined && { restoreId }) })
-      } else moves = moves.filter(({ talk }) => !talk)
-      leafId = targetId
-    } else if (line.type === 'message' || line.type === 'compaction' || line.type === 'branch_summary') {
-      moves = []
-      leafId = line.id
-    } else if ('parentId' in line && line.type !== 'label' && line.type !== 'session_info') leafId = line.id
-  }
-  const last = moves.at(-1)
+  const { last } = await followLog(session, Moves)
   if (!last) throw new RestoreProblem('nothing-to-undo', 'There is nothing to take back since the last message.')
   const what = last.talk ? (last.restoreId === undefined ? 'talk' : 'both') : 'files'
   return { what, leafId: last.talk ? last.talk.from : session.leafId, filesAt: null, undoes: true }

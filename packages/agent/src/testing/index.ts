@@ -19,6 +19,7 @@ export {
   type FakeUsage,
 } from './fake-provider/index.ts'
 export { goldenLog, type GoldenLogOptions } from './golden-log.ts'
+export { newestUserMessage, RecordedFolder, twoChanges } from './recorded-folder.ts'
 export {
   script,
   ScriptBuilder,

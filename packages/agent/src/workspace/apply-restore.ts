@@ -279,7 +279,7 @@ interface HeldFolder extends AsyncDisposable {
 
 function withExecutable(mode: number, isExecutable: boolean): number {
   const permissions = mode & 0o777
-  // Whoever may read it may run it.
+  // Every class of users that may read the file may run it.
   return isExecutable ? permissions | ((permissions & 0o444) >> 2) : permissions & ~0o111
 }
 

@@ -1,9 +1,10 @@
 import type { Session } from '@tapetree/session'
-import { fromDisk, type DiskLine, type Line } from '@tapetree/session/format'
+import type { Line } from '@tapetree/session/format'
 import { compareEntries, type ComparedFiles, type Comparison, type FileDiff } from '@tapetree/session/screen'
 import { messageOf } from '../util/message-of.ts'
-import { fileHistoryOf } from './file-history.ts'
+import { FileHistory } from './file-history.ts'
 import type { FileChange } from './file-versions.ts'
+import { linesOf } from './follow-log.ts'
 import { SnapshotStore } from './snapshot-store.ts'
 
 export interface CompareOptions {
@@ -29,11 +30,13 @@ export async function compareSession(
   { left, right, files: wanted }: CompareOptions,
 ): Promise<Comparison> {
   const lines: Line[] = []
-  for await (const { type, ...stored } of session.lines())
-    if (type === 'line' && 'text' in stored) lines.push(fromDisk(JSON.parse(stored.text) as DiskLine, stored.seq))
+  const history = new FileHistory()
+  for await (const line of linesOf(session)) {
+    lines.push(line)
+    history.apply(line)
+  }
   const comparison = compareEntries(lines, { left, right, labels: session.getLabels() })
   if (!wanted) return comparison
-  const history = fileHistoryOf(lines)
   const [from, to] = [history.at(left)?.tree, history.at(right)?.tree]
   const files =
     from === undefined || to === undefined

@@ -21,7 +21,7 @@ export interface RestorePlan {
   restored: PlannedFile[]
   /** Only others changed these: they stay. */
   kept: PlannedFile[]
-  /** The agent and others changed these: somebody has to choose. */
+  /** The agent and others changed these: the user has to choose. */
   conflicts: PlannedFile[]
 }
 
@@ -37,7 +37,7 @@ export function planRestore(changes: readonly FileChange[], since: readonly Chan
   for (const change of changes) {
     const isAgents = byAgent.has(change.path)
     const isOthers = byOthers.has(change.path)
-    // A path that nobody is known to have changed counts as a conflict.
+    // A path without a recorded change counts as a conflict.
     if (isAgents && !isOthers) plan.restored.push({ ...change, action: 'restore' })
     else if (isOthers && !isAgents) plan.kept.push({ ...change, action: 'keep' })
     else plan.conflicts.push({ ...change, action: 'conflict' })

@@ -1,5 +1,5 @@
 import { SessionError, type Session, type SessionStore } from '@tapetree/session'
-import { fromDisk, type DiskLine, type Line } from '@tapetree/session/format'
+import type { Line } from '@tapetree/session/format'
 import type { WorkingCopyRecord } from '@tapetree/session/screen'
 import { systemClock, type Clock } from '@tapetree/session/util/wait'
 import type { CheckRecord, SnapshotRecord } from '@tapetree/session/view'
@@ -7,6 +7,7 @@ import { existsSync } from 'node:fs'
 import { mkdir, readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { blobId } from './apply-restore.ts'
+import { linesOf } from './follow-log.ts'
 import type { ConflictChoice, PlannedFile } from './plan-restore.ts'
 import type { FileChange, FileVersion } from './file-versions.ts'
 import { SnapshotStore, type Snapshot } from './snapshot-store.ts'
@@ -43,7 +44,7 @@ export interface PreparedChoice {
   /** The variant's changes that apply as they are, or whose lines merge with those of the user. */
   taken: PlannedFile[]
   merged: PlannedFile[]
-  /** The user and the variant changed these in ways that do not merge: somebody has to choose. */
+  /** The user and the variant changed these in ways that do not merge: the user has to choose. */
   conflicts: PlannedFile[]
   /** A folder of the one is a file of the other. These cannot be taken. */
   blocked: PlannedFile[]
@@ -368,9 +369,4 @@ async function linesSinceChoice(session: Session): Promise<Line[]> {
     else since.push(line)
   }
   return since
-}
-
-async function* linesOf(session: Session): AsyncGenerator<Line> {
-  for await (const line of session.lines())
-    if (line.type === 'line') yield fromDisk(JSON.parse(line.text) as DiskLine, line.seq)
 }

@@ -10,7 +10,8 @@ import { noRules } from '../permissions/rules.ts'
 import type { Access } from '../tools/tool.ts'
 import { messageOf } from '../util/message-of.ts'
 import { applyRestore, cleanStaging, type RestoreResult } from './apply-restore.ts'
-import { readFileHistory } from './file-history.ts'
+import { FileHistory } from './file-history.ts'
+import { followLog } from './follow-log.ts'
 import { planRestore, type ConflictChoice, type PlannedFile, type RestorePlan } from './plan-restore.ts'
 import type { FileVersion } from './file-versions.ts'
 import { SnapshotsOff } from './shadow-git.ts'
@@ -180,7 +181,7 @@ export class WorkspaceSnapshots {
   async prepare(targetId: string | null): Promise<PreparedRestore> {
     const store = await this.#usableStore()
     await this.#record({ when: 'restore', by: 'others' })
-    const history = await readFileHistory(this.#options.session)
+    const history = await followLog(this.#options.session, FileHistory)
     const moment = history.at(targetId)
     if (!moment) throw new RestoreProblem('not-recorded', 'The files at this point were not recorded.')
     if (!(await store.has(moment.tree))) throw missing()
@@ -191,7 +192,7 @@ export class WorkspaceSnapshots {
   async prepareUndo(): Promise<PreparedRestore> {
     const store = await this.#usableStore()
     await this.#record({ when: 'restore', by: 'others' })
-    const history = await readFileHistory(this.#options.session)
+    const history = await followLog(this.#options.session, FileHistory)
     const undone = new Set(history.restores.map(({ undoes }) => undoes))
     const last = history.restores.findLast(({ restoreId, undoes }) => undoes === undefined && !undone.has(restoreId))
     if (!last) throw new RestoreProblem('nothing-to-undo', 'No files were put back in this session.')

@@ -1,10 +1,5 @@
-import { defineTool } from '@tapetree/agent'
-import { script, type ScriptBuilder } from '@tapetree/agent/testing'
-import { mkdtemp, readFile, realpath, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { newestUserMessage, RecordedFolder, script, twoChanges, type ScriptBuilder } from '@tapetree/agent/testing'
 import { afterEach, expect, test, vi } from 'vitest'
-import { z } from 'zod'
 import { TestApi } from '../testing/test-api.ts'
 
 const cleanUps: (() => Promise<unknown>)[] = []
@@ -14,63 +9,33 @@ afterEach(async () => {
 
 interface Stage {
   api: TestApi
-  folder: string
+  folder: RecordedFolder
   /** Of the session. */
   path: string
   prompt: (text: string) => Promise<string>
   leafId: () => Promise<string>
-  read: (name: string) => Promise<string>
-}
-
-async function temporaryFolder(): Promise<string> {
-  const path = await realpath(await mkdtemp(join(tmpdir(), 'tapetree-rewind-')))
-  cleanUps.push(() => rm(path, { recursive: true }))
-  return path
 }
 
 /** A session whose agent can write files. */
 async function stage(said: ScriptBuilder, files: Record<string, string>): Promise<Stage> {
-  const [folder, stores] = [await temporaryFolder(), await temporaryFolder()]
-  for (const [name, content] of Object.entries(files)) await writeFile(join(folder, name), content)
-  const put = defineTool({
-    name: 'put',
-    description: 'Writes a file.',
-    schema: z.strictObject({ name: z.string(), content: z.string() }),
-    run: async ({ name, content }) => {
-      await writeFile(join(folder, name), content)
-      return { content: 'done' }
-    },
-  })
-  const api = new TestApi({
-    script: said,
-    agent: { cwd: folder, tools: [put], snapshotsFolder: stores },
-    parts: { snapshotsFolder: () => stores },
-  })
+  const folder = await RecordedFolder.make(files)
+  cleanUps.push(() => folder[Symbol.asyncDispose]())
+  const parts = { snapshotsFolder: () => folder.snapshotsFolder }
+  const api = new TestApi({ script: said, agent: folder.agent, parts })
   cleanUps.push(async () => {
     await api.close()
     expect(api.faults).toEqual([])
   })
-  const path = await api.session({ cwd: folder })
+  const path = await api.session({ cwd: folder.path })
   const { session, driver } = await api.sessions.get(path.slice(14))
   const prompt = async (text: string): Promise<string> => {
     await api.post(`${path}/prompt`, { text })
     await vi.waitFor(() => expect(driver.isBusy).toBe(false))
-    const messages = await session.getContextPath()
-    return messages.findLast((entry) => entry.type === 'message' && entry.message.role === 'user')?.id ?? ''
+    return newestUserMessage(session)
   }
   const leafId = async (): Promise<string> => session.leafId ?? ''
-  return { api, folder, path, prompt, leafId, read: (name) => readFile(join(folder, name), 'utf8') }
+  return { api, folder, path, prompt, leafId }
 }
-
-const twoChanges = (): ScriptBuilder =>
-  script()
-    .toolCall('c1', 'put', { name: 'a.txt', content: 'one\n' })
-    .step()
-    .text('First.')
-    .step()
-    .toolCall('c2', 'put', { name: 'a.txt', content: 'one\ntwo\n' })
-    .step()
-    .text('Second.')
 
 test('two entries are compared with their files, for callers that may drive the session', async () => {
   const { api, path, prompt, leafId } = await stage(twoChanges(), { 'a.txt': 'zero\n' })
@@ -90,7 +55,7 @@ test('two entries are compared with their files, for callers that may drive the 
 })
 
 test('a session goes back to a message with its files, once for each idempotency key, and comes again', async () => {
-  const { api, path, prompt, leafId, read, folder } = await stage(twoChanges(), { 'a.txt': 'zero\n' })
+  const { api, path, prompt, leafId, folder } = await stage(twoChanges(), { 'a.txt': 'zero\n' })
   await prompt('one')
   const second = await prompt('two')
   const end = await leafId()
@@ -99,17 +64,17 @@ test('a session goes back to a message with its files, once for each idempotency
     text: 'two',
     files: { changes: [{ path: 'a.txt', change: 'changed', action: 'restored' }], skipped: [], kept_copies: [] },
   })
-  expect([await read('a.txt'), await leafId()]).toEqual(['one\ntwo\n', end])
+  expect([await folder.read('a.txt'), await leafId()]).toEqual(['one\ntwo\n', end])
   const send = (): Promise<Response> =>
     api.post(`${path}/rewind`, { entry_id: second }, { headers: { 'idempotency-key': 'k1' } })
   const first = await send()
-  expect([first.status, await read('a.txt')]).toEqual([200, 'one\n'])
-  await writeFile(join(folder, 'a.txt'), 'mine\n')
+  expect([first.status, await folder.read('a.txt')]).toEqual([200, 'one\n'])
+  await folder.write('a.txt', 'mine\n')
   expect(await (await send()).json()).toEqual(await first.json())
-  expect(await read('a.txt')).toBe('mine\n')
+  expect(await folder.read('a.txt')).toBe('mine\n')
   const redone = await api.post(`${path}/rewind`, { choices: [{ path: 'a.txt', choice: 'take' }] })
   expect(await redone.json()).toMatchObject({ leaf_id: end })
-  expect([await read('a.txt'), await leafId()]).toEqual(['one\ntwo\n', end])
+  expect([await folder.read('a.txt'), await leafId()]).toEqual(['one\ntwo\n', end])
 })
 
 test('a rewind is refused without the role, with nothing to take back, and for files that were not recorded', async () => {
