@@ -2,10 +2,10 @@ import { existsSync, mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import type { FigureContext, FigureResult } from '../../scripts/figure/figure.ts'
 import { editDuringRestores } from './rewind/editors.ts'
-import { catchMutant, caughtLine, type Mutant } from './mutants/catch-mutant.ts'
+import { catchMutant, caughtLine, type Caught, type Mutant } from './mutants/catch-mutant.ts'
 import { playHistory } from './rewind/history.ts'
-import { killEverywhere } from './rewind/kills.ts'
-import { historyMutants, pruneMutants } from './rewind/mutants.ts'
+import { killEverywhere, killWithFault } from './rewind/kills.ts'
+import { historyMutants, killMutants, pruneMutants } from './rewind/mutants.ts'
 import type { Random } from './rewind/mutate.ts'
 import { pruneBetweenSnapshots, pruneMoments } from './rewind/prune.ts'
 import { canaryOf, Templates, workspaceKinds } from './rewind/workspaces.ts'
@@ -49,7 +49,6 @@ export async function run(context: FigureContext): Promise<FigureResult> {
   const edited = await editDuringRestores({ folder: join(folder, 'editors'), saves, seed })
   for (const each of edited.lost) complain(`a save was lost: ${each}`)
   say(`${saves} saves during ${edited.restores} restores, ${edited.lost.length} lost`)
-  mkdirSync(join(folder, 'kills'))
   const kills = await killEverywhere({ folder: join(folder, 'kills'), every, seed, complain })
   const prunes = await prune({ folder: join(folder, 'prunes'), count: sizes[size].prunes, seed, complain })
   const full = await runInOwnMounts(context, new URL('./rewind/full-disk.ts', import.meta.url))
@@ -96,15 +95,18 @@ async function catchMutants(options: {
   const templates = new Templates(join(folder, 'templates'))
   let next = seed * 1_000_003
   const counts = { mutants: 0, missed: 0 }
+  const count = (fault: string, caught: Caught | undefined): void => {
+    counts.mutants += 1
+    counts.missed += Number(!caught)
+    say(caughtLine(fault, caught))
+  }
   const look = async (fault: string, mutant: Mutant, play: (place: Place) => Promise<string | undefined>) => {
     const caught = await catchMutant(mutant, async () => {
       const random = randomOf(next++)
       const problem = await play({ folder: join(folder, String(next)), templates, random })
       return { problems: problem === undefined ? [] : [problem.split('\n', 1)[0] ?? ''] }
     })
-    counts.mutants += 1
-    counts.missed += Number(!caught)
-    say(caughtLine(fault, caught))
+    count(fault, caught)
   }
   for (const [fault, { mutant, actions }] of Object.entries(historyMutants))
     await look(fault, mutant, async (place) => {
@@ -113,6 +115,10 @@ async function catchMutants(options: {
     })
   for (const [fault, mutant] of Object.entries(pruneMutants))
     await look(fault, mutant, (place) => pruneBetweenSnapshots({ moment: 'killed', ...place }))
+  for (const fault of Object.keys(killMutants)) {
+    const problem = await killWithFault(fault, join(folder, `killed ${counts.mutants}`))
+    count(fault, problem === undefined ? undefined : { problem, tries: 1 })
+  }
   return counts
 }
 

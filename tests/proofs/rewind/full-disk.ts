@@ -1,9 +1,11 @@
 // Fills the disk around snapshots and restores. Runs in a mount namespace of its own; see ../rewind.ts.
+import type { Session } from '@tapetree/session'
 import { openFileStore } from '@tapetree/session/stores/file'
 import { systemClock } from '@tapetree/session/util/wait'
 import { execFileSync } from 'node:child_process'
 import { cpSync, globSync, mkdirSync, rmSync, statfsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { rewind } from '../../../packages/agent/src/agent/rewind.ts'
 import { WorkspaceSnapshots } from '../../../packages/agent/src/workspace/workspace-snapshots.ts'
 import type { FigureResult } from '../../../scripts/figure/figure.ts'
 import { runInside, type InsideContext } from '../writer/own-mounts.ts'
@@ -36,17 +38,15 @@ class ShrinkingDisk {
   }
 }
 
-type Work = (snapshots: WorkspaceSnapshots, trial: Trial) => Promise<boolean>
+type Work = (place: { session: Session; snapshots: WorkspaceSnapshots }, trial: Trial) => Promise<boolean>
 
 /** Each returns whether there was room enough. */
 const works: Record<string, Work> = {
-  restore: async (snapshots, { target }) => {
-    const prepared = await snapshots.prepare(target)
-    const all = [...prepared.restored, ...prepared.kept, ...prepared.conflicts]
-    await snapshots.restore(prepared, new Map(all.map(({ path }) => [path, 'take'])))
+  rewind: async ({ session, snapshots }, { target }) => {
+    await rewind({ entryId: target, conflicts: 'take' }, { session, files: snapshots })
     return true
   },
-  snapshot: async (snapshots) => {
+  snapshot: async ({ snapshots }) => {
     const access = [{ type: 'tool' as const, name: 'x', readOnly: false }]
     await snapshots.beforeCall({ runId: 'run2', callId: 'full', access })
     await snapshots.settled()
@@ -100,7 +100,7 @@ async function tryOnce(options: {
     for (let count = 0; count < 5; count += 1)
       writeFileSync(join(workspace, 'many', `file${count}`), Buffer.alloc(9000, `${free} ${count} `))
   }
-  const from = readFiles(workspace)
+  const from = { ...trial.from, files: readFiles(workspace) }
   const store = openFileStore({ folder: join(copy, 'sessions') })
   const session = await store.open(trial.sessionId)
   const storesFolder = join(copy, 'stores')
@@ -109,7 +109,7 @@ async function tryOnce(options: {
   disk.fillTo(free)
   let hasRoom = false
   try {
-    hasRoom = await work(snapshots, trial)
+    hasRoom = await work({ session, snapshots }, trial)
   } catch {
     // Told; what counts is what is left.
   }

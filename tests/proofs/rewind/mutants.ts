@@ -1,3 +1,4 @@
+import type { Session } from '@tapetree/session'
 import { execFileSync } from 'node:child_process'
 import { chmodSync, existsSync, lstatSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -116,6 +117,28 @@ export const pruneMutants: Record<string, Mutant> = {
     replaceMember(SnapshotStore.prototype, 'own', () => {
       return async function (this: SnapshotStore) {
         rmSync(join(this.path, 'borrowed'), { force: true })
+      }
+    }),
+}
+
+/** Begins the name of a step of the program that is killed. */
+export const beforeLine = 'before the line '
+
+/** Faults that only a kill brings to light. They are added to the program that is killed. */
+export const killMutants: Record<string, (session: Session) => () => void> = {
+  'a rewind that moves the conversation when the restore has ended': (session) =>
+    replaceMember(WorkspaceSnapshots.prototype, 'restore', (restore) => {
+      return async function (this: WorkspaceSnapshots, prepared, choices, { leafId } = {}) {
+        const done = await restore.call(this, prepared, choices)
+        if (leafId !== undefined) await session.branch(leafId, { rewind: 'undo', restoreId: done.restoreId })
+        return done
+      }
+    }),
+  'a rewind that moves the conversation before the restore starts': (session) =>
+    replaceMember(WorkspaceSnapshots.prototype, 'restore', (restore) => {
+      return async function (this: WorkspaceSnapshots, prepared, choices, { leafId } = {}) {
+        if (leafId !== undefined) await session.branch(leafId, { rewind: 'undo' })
+        return restore.call(this, prepared, choices)
       }
     }),
 }

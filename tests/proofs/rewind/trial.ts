@@ -3,6 +3,7 @@ import { systemClock } from '@tapetree/session/util/wait'
 import { execFileSync } from 'node:child_process'
 import { chmodSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { resumeRewind } from '../../../packages/agent/src/agent/rewind.ts'
 import { WorkspaceSnapshots } from '../../../packages/agent/src/workspace/workspace-snapshots.ts'
 import { isEqual, readFiles, type Files } from './workspaces.ts'
 
@@ -10,12 +11,17 @@ export interface Trial {
   folder: string
   sessionId: string
   target: string
-  /** The files now and at the target. */
-  from: Files
-  to: Files
+  /** Now, and after going back. */
+  from: TrialState
+  to: TrialState
 }
 
-/** A session whose agent has changed files in every way. */
+interface TrialState {
+  files: Files
+  leafId: string | null
+}
+
+/** A session whose agent has changed files in every way since its last message. */
 export async function prepareTrial(folder: string): Promise<Trial> {
   const work = join(folder, 'work')
   mkdirSync(join(work, 'sub'), { recursive: true })
@@ -33,10 +39,11 @@ export async function prepareTrial(folder: string): Promise<Trial> {
     storesFolder: join(folder, 'stores'),
     clock: systemClock,
   })
+  const leafId = await session.appendMessage('assistant', 'What do you want?')
   const target = await session.appendMessage('user', 'change everything')
   snapshots.runStarted({ runId: 'run', entryId: target })
   await snapshots.selfContained()
-  const to = readFiles(work)
+  const to = { files: readFiles(work), leafId }
   const call = { runId: 'run', callId: 'call', access: [{ type: 'tool' as const, name: 'x', readOnly: false }] }
   await snapshots.beforeCall(call)
   writeFileSync(join(work, 'a'), 'second a\n')
@@ -48,12 +55,15 @@ export async function prepareTrial(folder: string): Promise<Trial> {
   writeFileSync(join(work, 'new', 'f'), 'new\n')
   snapshots.afterCall(call)
   await snapshots.settled()
-  const from = readFiles(work)
+  const from = { files: readFiles(work), leafId: session.leafId }
   await session.close()
   return { folder, sessionId: session.id, target, from, to }
 }
 
-/** After a failure: files are as before or at the target, the restore can be finished or undone, and snapshots work. */
+/**
+ * After a failure: the files and the conversation are both as before or both at the target, or an open restore brings them there
+ * when it is finished or undone. Snapshots work.
+ */
 export async function checkTrial(
   copy: string,
   { sessionId, from, to }: Trial,
@@ -72,12 +82,16 @@ export async function checkTrial(
     const isOpen = session.openRestore !== undefined
     let expected = [from, to]
     if (isOpen) {
-      await snapshots.resumeRestore(direction)
+      await resumeRewind(direction, { session, files: snapshots })
       expected = [direction === 'finish' ? to : from]
     }
     const files = readFiles(work)
-    if (!expected.some((each) => isEqual(files, each)))
-      complain(`${name}: the files are ${JSON.stringify([...files])} ${isOpen ? `after ${direction}` : ''}`)
+    const { leafId } = session
+    if (!expected.some((each) => isEqual(files, each.files) && leafId === each.leafId)) {
+      const entry = leafId === from.leafId ? 'before' : leafId === to.leafId ? 'at the target' : 'elsewhere'
+      const after = isOpen ? ` after ${direction}` : ''
+      complain(`${name}: the conversation is ${entry} and the files are ${JSON.stringify([...files])}${after}`)
+    }
     writeFileSync(join(work, 'later'), 'later\n')
     const call = { runId: 'run2', callId: 'later', access: [{ type: 'tool' as const, name: 'x', readOnly: false }] }
     await snapshots.beforeCall(call)

@@ -1,4 +1,4 @@
-import { memoryStore } from '@tapetree/session'
+import { memoryStore, type Session } from '@tapetree/session'
 import { randomFrom } from '@tapetree/session/testing'
 import { expect, test, vi } from 'vitest'
 import { script, scriptedModel, type ScriptBuilder } from '../testing/scripted-model.ts'
@@ -223,3 +223,73 @@ test('going back a second time reads only the lines that were appended since', a
   // The moves of the conversation and the files are each followed on their own.
   expect(read.toSorted((a, b) => a - b)).toEqual(appended.flatMap((seq) => [seq, seq]))
 })
+
+const crashes = (['the move of the conversation', 'the end of the restore'] as const).flatMap((at) =>
+  (['undo', 'redo'] as const).flatMap((what) =>
+    (['finish', 'undo'] as const).map((direction) => ({ at, what, direction })),
+  ),
+)
+
+test.each(crashes)(
+  'after a crash before $at, to $direction an interrupted $what brings files and conversation to one side',
+  async ({ at, what, direction }) => {
+    await using place = await stage(twoChanges(), { 'a.txt': 'zero\n' })
+    const { agent, folder, say } = place
+    const { session } = agent
+    const first = await say('one')
+    const state = async (): Promise<unknown> => [session.leafId, await folder.read('a.txt')]
+    const go = (): Promise<unknown> => (what === 'undo' ? agent.rewind({ entryId: first }) : agent.rewind())
+    if (what === 'redo') await agent.rewind({ entryId: first })
+    const before = await state()
+    crashBefore(session, at)
+    await expect(go()).rejects.toThrow('crash')
+    vi.restoreAllMocks()
+    expect(session.openRestore).toBeDefined()
+    await expect(go()).rejects.toMatchObject({ code: 'open-restore' })
+    await agent.resumeRewind(direction)
+    expect(session.openRestore).toBeUndefined()
+    if (direction === 'undo') {
+      expect(await state()).toEqual(before)
+      await go()
+    }
+    const end = await state()
+    expect(end).not.toEqual(before)
+    if (what === 'undo') await agent.rewind()
+    else await agent.rewind({ entryId: first })
+    expect(await state()).toEqual(before)
+  },
+)
+
+test('finishing an interrupted rewind returns the text of the message', async () => {
+  await using place = await stage(twoChanges(), { 'a.txt': 'zero\n' })
+  const { agent, say } = place
+  const first = await say('one')
+  crashBefore(agent.session, 'the move of the conversation')
+  await expect(agent.rewind({ entryId: first })).rejects.toThrow('crash')
+  vi.restoreAllMocks()
+  expect(await agent.resumeRewind('finish')).toMatchObject({ leafId: agent.session.leafId, text: 'one' })
+})
+
+test('a conversation that went on after a crash stays where it is when the files are finished', async () => {
+  await using place = await stage(twoChanges(), { 'a.txt': 'zero\n' })
+  const { agent, folder, say } = place
+  const { session } = agent
+  const first = await say('one')
+  crashBefore(session, 'the move of the conversation')
+  await expect(agent.rewind({ entryId: first })).rejects.toThrow('crash')
+  vi.restoreAllMocks()
+  const later = await session.appendMessage('user', 'never mind')
+  expect(await agent.resumeRewind('finish')).not.toHaveProperty('text')
+  expect([session.leafId, await folder.read('a.txt')]).toEqual([later, 'zero\n'])
+})
+
+function crashBefore(session: Session, at: (typeof crashes)[number]['at']): void {
+  const append = session.append.bind(session)
+  if (at === 'the move of the conversation') vi.spyOn(session, 'branch').mockRejectedValue(new Error('crash'))
+  else
+    vi.spyOn(session, 'append').mockImplementation((draft, context) =>
+      draft.type === 'restore' && draft.restore.phase === 'end'
+        ? Promise.reject(new Error('crash'))
+        : append(draft, context),
+    )
+}

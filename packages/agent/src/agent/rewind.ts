@@ -1,10 +1,15 @@
 import { SessionError, type Cause, type Session } from '@tapetree/session'
-import type { Entry, LeafRecord, Line } from '@tapetree/session/format'
-import type { RestoreRecord } from '@tapetree/session/view'
+import type { Entry } from '@tapetree/session/format'
 import { closeInterruptedRun } from '../run/abandon-run.ts'
-import { followLog, type LineFold } from '../workspace/follow-log.ts'
+import { followLog } from '../workspace/follow-log.ts'
 import type { ConflictChoice, PlannedFile } from '../workspace/plan-restore.ts'
-import { RestoreProblem, type PreparedRestore, type WorkspaceSnapshots } from '../workspace/workspace-snapshots.ts'
+import { RewindMoves } from '../workspace/rewind-moves.ts'
+import {
+  requireNoOpenRestore,
+  RestoreProblem,
+  type PreparedRestore,
+  type WorkspaceSnapshots,
+} from '../workspace/workspace-snapshots.ts'
 import { SnapshotsOff } from '../workspace/shadow-git.ts'
 
 /** What goes back: the conversation, the files, or both. */
@@ -81,13 +86,10 @@ export async function rewind(options: RewindOptions, { session, files }: RewindP
   if (!isDryRun) {
     await closeInterruptedRun(session)
     const isTalkToo = target.what !== 'files'
-    if (plan && hasWork(plan, choices)) done = await files?.restore(plan, choices, isTalkToo ? undefined : cause)
-    if (isTalkToo)
-      await session.branch(target.leafId, {
-        rewind: target.undoes ? 'redo' : 'undo',
-        ...(done && { restoreId: done.restoreId }),
-        ...(cause && { cause }),
-      })
+    const moving = { ...(isTalkToo && { leafId: target.leafId }), ...(cause && { cause }) }
+    if (plan && hasWork(plan, choices)) done = await files?.restore(plan, choices, moving)
+    else if (isTalkToo)
+      await session.branch(target.leafId, { rewind: target.undoes ? 'redo' : 'undo', ...(cause && { cause }) })
   }
   const store = plan ? await files?.store() : undefined
   const local = (path: string): string => store?.local(path) ?? path
@@ -130,54 +132,10 @@ function ownText(entry: Entry): string | undefined {
   return entry.message.content.flatMap((block) => (block.type === 'text' ? [block.text.content] : [])).join('\n')
 }
 
-interface Move {
-  /** The leaf before and after; absent if only files went back. */
-  talk?: { from: string | null; to: string | null }
-  restoreId?: string
-}
-
-/** The moves back in the conversation and in the files that can be taken back, oldest first. */
-class Moves implements LineFold {
-  #moves: Move[] = []
-  #leafId: string | null = null
-
-  get last(): Move | undefined {
-    return this.#moves.at(-1)
-  }
-
-  apply(line: Line): void {
-    if (line.type === 'restore') this.#takeRestore(line.restore)
-    else if (line.type === 'leaf') this.#takeLeaf(line.leaf)
-    else if (line.type === 'message' || line.type === 'compaction' || line.type === 'branch_summary') {
-      this.#moves = []
-      this.#leafId = line.id
-    } else if ('parentId' in line && line.type !== 'label' && line.type !== 'session_info') this.#leafId = line.id
-  }
-
-  #takeRestore({ phase, restoreId, undoes }: RestoreRecord['restore']): void {
-    if (phase === 'start') return
-    if (undoes === undefined) this.#moves.push({ restoreId })
-    else this.#moves = this.#moves.filter((move) => move.talk || move.restoreId !== undoes)
-  }
-
-  #takeLeaf({ targetId, rewind: kind, restoreId }: LeafRecord['leaf']): void {
-    if (kind === 'redo')
-      this.#moves = this.#moves.slice(
-        0,
-        this.#moves.findLastIndex(({ talk }) => talk),
-      )
-    else if (kind === 'undo') {
-      if (restoreId !== undefined) this.#moves = this.#moves.filter((move) => move.restoreId !== restoreId)
-      const talk = { from: this.#leafId, to: targetId }
-      this.#moves.push({ talk, ...(restoreId !== undefined && { restoreId }) })
-    } else this.#moves = this.#moves.filter(({ talk }) => !talk)
-    this.#leafId = targetId
-  }
-}
-
 /** The last rewind that was not taken back, if nothing was said since. */
 async function lastRewind(session: Session): Promise<RewindTarget> {
-  const { last } = await followLog(session, Moves)
+  requireNoOpenRestore(session)
+  const { last } = await followLog(session, RewindMoves)
   if (!last) throw new RestoreProblem('nothing-to-undo', 'There is nothing to take back since the last message.')
   const what = last.talk ? (last.restoreId === undefined ? 'talk' : 'both') : 'files'
   return { what, leafId: last.talk ? last.talk.from : session.leafId, filesAt: null, undoes: true }
@@ -251,17 +209,23 @@ function changesOf(
   })
 }
 
-/** Goes on with a restore of files that was interrupted, or returns to the files before it. */
+/** Continues a rewind that was interrupted, or returns to the files and the conversation before it. */
 export async function resumeRewind(
   direction: 'finish' | 'undo',
   { session, files, cause }: RewindPlace & { cause?: Cause },
 ): Promise<RewindOutcome> {
   if (!files) throw new SessionError('session-busy', 'The files of this session are not recorded.')
   const store = await files.store()
+  const { openRestore: open, leafId: before } = session
+  await closeInterruptedRun(session)
   const { changed, skipped, conflicts, keptCopies } = await files.resumeRestore(direction, cause)
   const local = (path: string): string => store.local(path)
+  const { leafId } = session
+  const hasMoved = leafId !== before && direction === 'finish'
+  const text = hasMoved && open?.targetId != null ? ownText(await session.getEntry(open.targetId)) : undefined
   return {
-    leafId: session.leafId,
+    leafId,
+    ...(text !== undefined && { text }),
     files: {
       changes: [
         ...changed.map((path) => ({ path: local(path), change: 'changed' as const, action: 'restored' as const })),

@@ -40,7 +40,7 @@ export class FileHistory implements LineFold {
     return this.#steps.slice(this.#restoredAt.get(restoreId) ?? this.#steps.length)
   }
 
-  /** The restores that have ended, oldest first. */
+  /** The restores that have ended, oldest first. Those that were interrupted and undone are not among them. */
   get restores(): readonly RestoreRecord['restore'][] {
     return this.#restores
   }
@@ -48,9 +48,10 @@ export class FileHistory implements LineFold {
   apply(line: Line): void {
     if (line.type === 'snapshot') this.#takeSnapshot(line.snapshot)
     else if (line.type === 'restore') {
+      const { restore } = line
       // What a restore changed is the first step after its start.
-      if (line.restore.phase === 'end') this.#restores.push(line.restore)
-      else this.#restoredAt.set(line.restore.restoreId, this.#steps.length)
+      if (restore.phase === 'start') this.#restoredAt.set(restore.restoreId, this.#steps.length)
+      else if (restore.from !== restore.to) this.#restores.push(restore)
     } else if ('parentId' in line) {
       if (this.#current) this.#moments.set(line.id, this.#current)
       if (line.type !== 'message') return

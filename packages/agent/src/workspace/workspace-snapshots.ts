@@ -14,6 +14,7 @@ import { FileHistory } from './file-history.ts'
 import { followLog } from './follow-log.ts'
 import { planRestore, type ConflictChoice, type PlannedFile, type RestorePlan } from './plan-restore.ts'
 import type { FileVersion } from './file-versions.ts'
+import { RewindMoves } from './rewind-moves.ts'
 import { SnapshotsOff } from './shadow-git.ts'
 import { SnapshotStore, type Snapshot, type TakeOptions } from './snapshot-store.ts'
 
@@ -53,6 +54,11 @@ export class RestoreProblem extends Error {
     super(message)
     this.code = code
   }
+}
+
+export function requireNoOpenRestore({ openRestore }: Session): void {
+  if (openRestore)
+    throw new RestoreProblem('open-restore', 'Putting files back was interrupted. Finish or undo that first.')
 }
 
 /** What a restore would do. Nothing has changed yet except that the current files were recorded. */
@@ -202,13 +208,14 @@ export class WorkspaceSnapshots {
 
   /**
    * Puts files to their target. `choices` decides on conflicts and may also take or keep any other file; a conflict
-   * without a choice is kept.
+   * without a choice is kept. With a `leafId`, the conversation moves there too: after a crash, an open restore brings
+   * both to the same side.
    */
   async restore(
     prepared: PreparedRestore,
     choices: ReadonlyMap<string, ConflictChoice> = new Map(),
-    /** Of the line that ends it. */
-    cause?: Cause,
+    /** `cause` is that of the line that ends it. */
+    { leafId, cause }: { leafId?: string | null; cause?: Cause } = {},
   ): Promise<FinishedRestore> {
     const store = await this.#usableStore()
     return withFileLock(join(store.path, 'restore'), async () => {
@@ -239,6 +246,7 @@ export class WorkspaceSnapshots {
         phase: 'start',
         ...(targetId !== undefined && { targetId }),
         ...(undoes !== undefined && { undoes }),
+        ...(leafId !== undefined && { leafId }),
         from,
         to,
       }
@@ -246,12 +254,17 @@ export class WorkspaceSnapshots {
       const result = await applyRestore(changes, { store, restoreId, tree: to, ...this.#steps() })
       const kept = prepared.kept.filter((file) => !isTaken(file)).map(({ path }) => path)
       const conflicts = prepared.conflicts.filter((file) => !isTaken(file)).map(({ path }) => path)
+      await this.#record({ when: 'restore', by: 'agent' })
+      if (leafId !== undefined) await session.branch(leafId, { rewind: moveOf(start), restoreId })
       await this.#end(start, { ...result, kept, conflicts }, cause)
       return { restoreId, ...result, kept, conflicts }
     })
   }
 
-  /** Goes on with a restore that was interrupted, or returns to the files before it. */
+  /**
+   * Continues a restore that was interrupted, or returns to the files before it. The conversation moves along, unless the
+   * user has continued it meanwhile.
+   */
   async resumeRestore(direction: 'finish' | 'undo', cause?: Cause): Promise<FinishedRestore> {
     const { session } = this.#options
     const store = await this.store()
@@ -270,6 +283,8 @@ export class WorkspaceSnapshots {
       const conflicts = [...inProgress.keys()].filter((path) => !changes.some((change) => change.path === path))
       const result = await applyRestore(changes, { store, restoreId: open.restoreId, tree: wanted, ...this.#steps() })
       const skipped = await this.#unreached(store, wanted, conflicts)
+      await this.#record({ when: 'restore', by: 'agent' })
+      await this.#moveLeaf(open, direction)
       await this.#end({ ...open, to: wanted }, { ...result, kept: [], conflicts: skipped }, cause)
       return { restoreId: open.restoreId, ...result, kept: [], conflicts: skipped }
     })
@@ -281,12 +296,22 @@ export class WorkspaceSnapshots {
     return paths.filter((path) => different.has(path))
   }
 
+  async #moveLeaf(open: RestoreRecord['restore'], direction: 'finish' | 'undo'): Promise<void> {
+    const { session } = this.#options
+    const { restoreId, leafId, undoes } = open
+    const { open: move } = await followLog(session, RewindMoves)
+    if (leafId === undefined || !move || move.isOvertaken || move.isMoved === (direction === 'finish')) return
+    if (direction === 'finish') await session.branch(leafId, { rewind: moveOf(open), restoreId })
+    // Takes back a move that went back, or makes one again that had been taken back.
+    else if (undoes === undefined) await session.branch(move.from, { rewind: 'redo', restoreId })
+    else await session.branch(move.from, { rewind: 'undo', restoreId: undoes })
+  }
+
   async #end(
     start: RestoreRecord['restore'],
     result: RestoreResult & { kept: string[]; conflicts: string[] },
     cause?: Cause,
   ): Promise<void> {
-    await this.#record({ when: 'restore', by: 'agent' })
     const counts = {
       changed: result.changed.length,
       kept: result.kept.length,
@@ -335,8 +360,7 @@ export class WorkspaceSnapshots {
 
   async #usableStore(): Promise<SnapshotStore> {
     const store = await this.store()
-    if (this.#options.session.openRestore)
-      throw new RestoreProblem('open-restore', 'Putting files back was interrupted. Finish or undo that first.')
+    requireNoOpenRestore(this.#options.session)
     if (this.#options.isBusy?.())
       throw new RestoreProblem('busy', 'The agent is working. Stop it before files are put back.')
     if (await this.#options.hasJobs?.())
@@ -437,6 +461,11 @@ interface RecordedMoment extends Pick<SnapshotRecord['snapshot'], 'when' | 'runI
 export interface CallToRecord {
   runId: string
   callId: string
+}
+
+/** What a restore does to the conversation. */
+function moveOf({ undoes }: RestoreRecord['restore']): 'undo' | 'redo' {
+  return undoes === undefined ? 'undo' : 'redo'
 }
 
 function missing(): RestoreProblem {

@@ -64,7 +64,7 @@ async function restoreChecks(store: SessionStore, cwd: string): Promise<Check[]>
         warning(
           'open restore',
           `Putting files back was interrupted in session ${id}.`,
-          'Open the session, then finish or undo it.',
+          `tapetree sessions rewind ${id} --interrupted finish`,
         ),
       )
   }

@@ -220,6 +220,8 @@ export interface RestoreRecord extends LineBase {
     targetId?: string | null
     /** The restore that this one undoes. */
     undoes?: string
+    /** The leaf to which the conversation moves with the files; absent if it stays. A `leaf` line follows before the end. */
+    leafId?: string | null
     /** The tree before, and the one that was wanted. */
     from: string
     to: string

@@ -116,15 +116,16 @@ export class Rewinding {
     const { ask, remarks } = this.#options
     const interrupted = await ask({
       title: 'Putting files back was interrupted',
-      intro: ['Some files are as they were before, others have gone back already. Nothing is lost.', ''],
+      intro: ['Some files may have gone back already, and the conversation with them. Nothing is lost.', ''],
       choices: [
         { value: 'finish' as const, label: 'Finish', detail: 'put the rest back too' },
-        { value: 'undo' as const, label: 'Undo', detail: 'return to the files before it' },
+        { value: 'undo' as const, label: 'Undo', detail: 'return to where it started' },
         { value: 'later' as const, label: 'Later', detail: 'nothing changes; /undo asks again' },
       ],
     })
     if (interrupted === undefined || interrupted === 'later') return
     const done = await this.#run(handle, { interrupted })
+    this.#giveBack(done?.text)
     remarks.say([interrupted === 'finish' ? 'Finished.' : 'Undone.', ...filesText(done?.files)].join('\n'))
   }
 
