@@ -21,7 +21,7 @@ export class FileHistory implements LineFold {
   /** By call, the entry with its result. */
   readonly #resultEntries = new Map<string, string>()
   readonly #restores: RestoreRecord['restore'][] = []
-  readonly #restoredAt = new Map<string, number>()
+  readonly #started = new Map<string, { step: number; to: string }>()
   #first: FileMoment | undefined
   #current: FileMoment | undefined
 
@@ -37,7 +37,7 @@ export class FileHistory implements LineFold {
 
   /** Every change after a restore. */
   sinceRestore(restoreId: string): FileStep[] {
-    return this.#steps.slice(this.#restoredAt.get(restoreId) ?? this.#steps.length)
+    return this.#steps.slice(this.#started.get(restoreId)?.step ?? this.#steps.length)
   }
 
   /** The restores that have ended, oldest first. Those that were interrupted and undone are not among them. */
@@ -48,10 +48,10 @@ export class FileHistory implements LineFold {
   apply(line: Line): void {
     if (line.type === 'snapshot') this.#takeSnapshot(line.snapshot)
     else if (line.type === 'restore') {
-      const { restore } = line
+      const { restoreId, phase, to } = line.restore
       // What a restore changed is the first step after its start.
-      if (restore.phase === 'start') this.#restoredAt.set(restore.restoreId, this.#steps.length)
-      else if (restore.from !== restore.to) this.#restores.push(restore)
+      if (phase === 'start') this.#started.set(restoreId, { step: this.#steps.length, to })
+      else if (this.#started.get(restoreId)?.to === to) this.#restores.push(line.restore)
     } else if ('parentId' in line) {
       if (this.#current) this.#moments.set(line.id, this.#current)
       if (line.type !== 'message') return

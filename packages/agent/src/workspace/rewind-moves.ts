@@ -11,6 +11,8 @@ interface Move {
 /** The conversation's part of a restore that has not ended. */
 interface OpenMove {
   restoreId: string
+  /** The tree that was wanted. A restore that is undone ends with another one. */
+  to: string
   /** The leaf when the restore started. */
   from: string | null
   isMoved: boolean
@@ -42,14 +44,14 @@ export class RewindMoves implements LineFold {
     } else if ('parentId' in line && line.type !== 'label' && line.type !== 'session_info') this.#leafId = line.id
   }
 
-  #takeRestore({ phase, restoreId, undoes, from, to }: RestoreRecord['restore']): void {
+  #takeRestore({ phase, restoreId, undoes, to }: RestoreRecord['restore']): void {
     if (phase === 'start') {
-      this.#open = { restoreId, from: this.#leafId, isMoved: false, isOvertaken: false }
+      this.#open = { restoreId, to, from: this.#leafId, isMoved: false, isOvertaken: false }
       return
     }
+    const isUndone = this.#open?.to !== to
     this.#open = undefined
-    // It was interrupted and undone.
-    if (from === to) return
+    if (isUndone) return
     if (undoes !== undefined) this.#moves = this.#moves.filter((move) => move.talk || move.restoreId !== undoes)
     else if (!this.#moves.some((move) => move.restoreId === restoreId)) this.#moves.push({ restoreId })
   }
