@@ -19,6 +19,7 @@ const entries = {
   tapetree: join(root, 'packages/cli/src/main.ts'),
   supervisor: join(agent, 'tools/commands/supervisor.ts'),
   'html-worker': join(agent, 'tools/web/html-worker.ts'),
+  'network-keeper-process': join(agent, 'sandbox/network-keeper-process.ts'),
   'extension-worker': join(agent, 'extensions/extension-worker.ts'),
   'tour-process': join(root, 'packages/cli/src/tour/tour-process.ts'),
 }

@@ -16,7 +16,7 @@ export const sizes = { ci: { otherVersions: 0 }, full: { otherVersions: Infinity
 
 /** The oldest version of zod whose schemas must work. Ours come from a newer copy that npm installs beside it. */
 const oldestZod = '4.0.0'
-const programs = ['supervisor', 'html-worker', 'extension-worker']
+const programs = ['supervisor', 'html-worker', 'network-keeper-process', 'extension-worker']
 
 /**
  * Packs our packages, publishes them to a registry on loopback and uses them as their users do: by `npx`, as libraries with the oldest

@@ -1,5 +1,7 @@
 /** Runs commands where they can change the working folder and nothing else. */
 export { probeSandbox, type ProbeOptions, type SandboxSupport } from './probe.ts'
-export { Sandbox, type SandboxOptions } from './sandbox.ts'
+export { NetworkKeeper, type NetworkKeeperOptions } from './network-keeper.ts'
+export type { ProxyEvent, ProxyTarget } from './proxy.ts'
+export { Sandbox, type BoxOptions, type SandboxOptions } from './sandbox.ts'
 export type { SurveyOptions } from './survey.ts'
 export type { PolicyOptions } from './sandbox-policy.ts'

@@ -1,0 +1,262 @@
+import { execFile, execFileSync, spawn, spawnSync, type ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
+import { noRules } from '../permissions/rules.ts'
+import { attach } from '../tools/commands/command.ts'
+import { controlSocket, eventsFile, NetworkKeeper } from './network-keeper.ts'
+import { probeSandbox } from './probe.ts'
+import type { ProxyEvent } from './proxy.ts'
+import type { NetworkAgentOptions, NetworkAgentReport } from './testing/network-agent.ts'
+
+const nobody = 65_534
+const users =
+  process.getuid?.() === 0
+    ? [
+        { user: 'root', uid: 0 },
+        { user: 'an ordinary user', uid: nobody },
+      ]
+    : [{ user: 'this user', uid: process.getuid?.() ?? 0 }]
+
+let upstream: Server
+let port: number
+let folder: string
+let agents: NetworkAgent[]
+
+beforeAll(async () => {
+  upstream = createServer((request, response) => response.end(`hello ${request.headers.host}`)).listen(0, '127.0.0.1')
+  await once(upstream, 'listening')
+  port = (upstream.address() as AddressInfo).port
+})
+afterAll(() => void upstream.close())
+beforeEach(() => void (agents = []))
+afterEach(async () => {
+  for (const agent of agents) await agent.end()
+  await vi.waitFor(() => expect(keepers()).toEqual([]), { timeout: 9000, interval: 50 })
+  expect(existsSync(join(folder, 'network', controlSocket))).toBe(false)
+  rmSync(folder, { recursive: true })
+})
+
+function makeFolder(uid: number): void {
+  // Not below /tmp, which every box replaces, and where an ordinary user can reach it.
+  const parent = process.getuid?.() === 0 ? '/var/lib' : join(process.cwd(), 'node_modules')
+  folder = realpathSync(mkdtempSync(join(parent, 'tapetree-network-')))
+  chmodSync(folder, 0o755)
+  for (const name of ['work', 'home']) mkdirSync(join(folder, name))
+  writeFileSync(join(folder, 'work/get'), getter)
+  if (uid !== process.getuid?.()) execFileSync('chown', ['-R', `${uid}:${uid}`, folder])
+}
+
+/** `get <url>`: the status and body of the answer of the proxy. */
+const getter = String.raw`
+proxy=${'${HTTP_PROXY#http://}'}; user=${'${proxy%%@*}'}; place=${'${proxy##*@}'}
+exec 3<>/dev/tcp/${'${place%:*}/${place#*:}'} || exit
+printf 'GET %s HTTP/1.0\r\nProxy-Authorization: Basic %s\r\n\r\n' "$1" "$(printf %s "$user:" | base64 -w0)" >&3
+tr -d '\r' <&3 | sed -n -e '1s/^HTTP[^ ]* \([0-9]*\).*/\1/p' -e '/^$/,$p' | tr -s '\n' ' '; echo
+`
+const get = (host: string): string => `bash get http://${host}:${port}/`
+const bare = (address: string): string => `(exec 3<>/dev/tcp/${address}) 2>&1 | head -n 1 | sed 's/.*: //'`
+
+const untilGo = 'touch up; until [ -e go ]; do sleep 0.05; done'
+
+async function isRunning(): Promise<void> {
+  await vi.waitFor(() => expect(existsSync(join(folder, 'work/up'))).toBe(true), { timeout: 25_000, interval: 20 })
+}
+
+/** The ids of running keepers of this test: each has the folder open. */
+function keepers(): number[] {
+  const list = execFileSync('ps', ['-ewwo', 'pid,args'], { encoding: 'utf8' })
+  return list
+    .split('\n')
+    .filter((line) => line.includes('network-keeper-process.ts'))
+    .map((line) => Number.parseInt(line, 10))
+    .filter((pid) => {
+      const open = spawnSync('ls', ['-l', `/proc/${pid}/fd`], { encoding: 'utf8' }).stdout
+      return open.includes(join(folder, 'network'))
+    })
+}
+
+class NetworkAgent {
+  readonly process: ChildProcess
+  readonly events: ProxyEvent[] = []
+  readonly #reports: NetworkAgentReport[] = []
+  #count = 0
+
+  constructor(uid: number, options: Partial<NetworkAgentOptions> = {}) {
+    const program = fileURLToPath(new URL('testing/network-agent.ts', import.meta.url))
+    const env = { PATH: process.env['PATH'] }
+    const stdio: ('pipe' | 'inherit')[] = ['pipe', 'pipe', 'inherit']
+    this.process = spawn(process.execPath, ['-C', '@tapetree/source', program], { uid, gid: uid, cwd: '/', env, stdio })
+    createInterface(this.process.stdout as NodeJS.ReadableStream).on('line', (line) => {
+      const report = JSON.parse(line) as NetworkAgentReport
+      if (report.type === 'event') this.events.push(report.event)
+      else this.#reports.push(report)
+    })
+    const hosts = { 'ok.example': '127.0.0.1', 'other.example': '127.0.0.1' }
+    this.#write({ folder, hosts, allowed: ['ok.example'], ...options })
+    agents.push(this)
+  }
+
+  async start(command: string): Promise<string> {
+    const id = `call_${agents.length}_${++this.#count}`
+    this.#write({ id, command })
+    const report = await this.#report((each) => each.type !== 'event' && each.id === id)
+    if (report.type === 'failed') throw new Error(report.problem)
+    return id
+  }
+
+  async run(command: string): Promise<string> {
+    const id = await this.start(command)
+    const report = await this.#report((each) => each.type === 'ended' && each.id === id)
+    return report.type === 'ended' ? report.text.trim() : ''
+  }
+
+  async kill(): Promise<void> {
+    this.process.kill('SIGKILL')
+    await once(this.process, 'exit')
+  }
+
+  async end(): Promise<void> {
+    if (this.process.exitCode !== null || this.process.signalCode !== null) return
+    this.process.stdin?.end()
+    await once(this.process, 'exit')
+  }
+
+  #write(line: object): void {
+    this.process.stdin?.write(`${JSON.stringify(line)}\n`)
+  }
+
+  async #report(isMeant: (report: NetworkAgentReport) => boolean): Promise<NetworkAgentReport> {
+    return vi.waitFor(() => {
+      const found = this.#reports.find(isMeant)
+      if (!found) throw new Error('The agent has not reported yet.')
+      return found
+    }, 60_000)
+  }
+}
+
+describe.each(users)('the network of the sandbox for $user', ({ uid }) => {
+  beforeEach(() => makeFolder(uid))
+
+  test('reaches an allowed host through the proxy and nothing else, and is one for all commands', async () => {
+    const agent = new NetworkAgent(uid)
+    expect(await agent.run(get('ok.example'))).toBe(`200 hello ok.example:${port}`)
+    expect(await agent.run(get('other.example'))).toMatch(/^403 .*add "fetch other.example" to/)
+    expect(await agent.run(bare(`127.0.0.1/${port}`))).toBe('Connection refused')
+    expect(await agent.run(bare('192.0.2.1/80'))).toBe('Network is unreachable')
+    expect(agent.events.map(({ type, host, callId }) => `${type} ${host} ${callId}`)).toEqual([
+      'opened ok.example call_1_1',
+      'closed ok.example call_1_1',
+      'refused other.example call_1_2',
+    ])
+    const kept = readFileSync(join(folder, 'network', eventsFile), 'utf8')
+      .trim()
+      .split('\n')
+    expect(kept.map((line) => (JSON.parse(line) as ProxyEvent).type)).toEqual(['opened', 'closed', 'refused'])
+    const server = `require('net').createServer((s)=>s.end('shared',()=>process.exit())).listen(8123,'127.0.0.1',()=>require('fs').writeFileSync('up',''))`
+    await agent.start(`${process.execPath} -e "${server}"`)
+    await isRunning()
+    expect(await agent.run('cat < /dev/tcp/127.0.0.1/8123')).toBe('shared')
+    const rights = 'ip link add d type dummy; nsenter -t 1 -n true; nsenter -t $PPID -U -n true; nsenter -t 1 -U true'
+    expect(
+      await agent.run(
+        `for each in ${JSON.stringify(rights).replaceAll('; ', '" "')}; do eval "$each" 2>/dev/null && echo could; done; tail -n +3 /proc/net/dev | wc -l`,
+      ),
+    ).toBe('1')
+  })
+
+  test('stays filtered and connected for a command that outlives the agent, and ends with it', async () => {
+    const first = new NetworkAgent(uid, { answer: true })
+    const id = await first.start(`${untilGo}; ${get('ok.example')}; ${get('other.example')}; exit 7`)
+    await isRunning()
+    const [keeper] = keepers()
+    await first.kill()
+    writeFileSync(join(folder, 'work/go'), '')
+    const command = attach(join(folder, `spool-${id}`))
+    expect(await command.wait()).toMatchObject({ exit: { code: 7 } })
+    const { pieces } = await command.output()
+    const text = Buffer.concat(pieces.map(({ bytes }) => bytes)).toString()
+    expect(text).toMatch(new RegExp(`^200 hello ok.example:${port}\\s+403 .*does not allow the host other.example`))
+    await vi.waitFor(() => expect(keepers()).not.toContain(keeper), { timeout: 9000, interval: 50 })
+  })
+})
+
+describe('the keeper of the network', () => {
+  beforeEach(() => makeFolder(process.getuid?.() ?? 0))
+
+  test('is found again by the next agent of the session, whose rules then count', async () => {
+    const uid = process.getuid?.() ?? 0
+    const first = new NetworkAgent(uid)
+    const id = await first.start(untilGo)
+    await isRunning()
+    const before = keepers()
+    await first.kill()
+    const second = new NetworkAgent(uid, { allowed: ['other.example'] })
+    expect(await second.run(get('other.example'))).toBe(`200 hello other.example:${port}`)
+    expect(await second.run(get('ok.example'))).toMatch(/^403/)
+    expect(keepers()).toEqual(before)
+    writeFileSync(join(folder, 'work/go'), '')
+    await attach(join(folder, `spool-${id}`)).wait()
+  })
+
+  test('takes the network with it when it is killed, and the next command gets a new one', async () => {
+    const agent = new NetworkAgent(process.getuid?.() ?? 0, { answer: true })
+    const running = agent.run(`${untilGo}; ${get('ok.example')} 2>&1`)
+    await isRunning()
+    for (const pid of keepers()) process.kill(pid, 'SIGKILL')
+    await vi.waitFor(() => expect(keepers()).toEqual([]), { timeout: 9000, interval: 50 })
+    writeFileSync(join(folder, 'work/go'), '')
+    expect(await running).not.toContain('hello')
+    expect(await agent.run(get('other.example'))).toBe(`200 hello other.example:${port}`)
+  })
+
+  test('has rules in force as soon as they are set', async () => {
+    const support = await probeSandbox()
+    const bwrap = support.type === 'bubblewrap' ? support.path : ''
+    const keeper = new NetworkKeeper({
+      folder: join(folder, 'network'),
+      bwrap,
+      rules: noRules,
+      hosts: { 'ok.example': '127.0.0.1' },
+      idleMs: 100,
+    })
+    const { argv, env } = await keeper.join([])
+    const [file = '', ...args] = argv
+    for (const effect of ['allow', 'deny', 'allow'] as const) {
+      await keeper.setRules({ ...noRules, user: [{ effect, type: 'fetch', match: '*.example' }] })
+      const text = await promisify(execFile)(
+        file,
+        [...args, 'bash', join(folder, 'work/get'), `http://ok.example:${port}/`],
+        {
+          env: { PATH: process.env['PATH'], ...env },
+        },
+      )
+      expect(text.stdout.slice(0, 3)).toBe(effect === 'allow' ? '200' : '403')
+    }
+    await keeper.close()
+  })
+
+  test('is an error, and no open network, where namespaces are forbidden', async () => {
+    const broken = join(folder, 'bwrap')
+    writeFileSync(broken, '#!/bin/sh\necho "bwrap: No permissions to create new namespace" >&2\nexit 1\n')
+    chmodSync(broken, 0o755)
+    const keeper = new NetworkKeeper({ folder: join(folder, 'network'), bwrap: broken, rules: noRules, idleMs: 100 })
+    await expect(keeper.join([])).rejects.toThrow('bwrap: No permissions to create new namespace')
+    await keeper.close()
+  })
+})
