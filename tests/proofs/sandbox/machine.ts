@@ -134,6 +134,12 @@ const secretFiles = [
   'data/sessions/a/events.jsonl',
   'work/.env',
   'work/deploy/server.key',
+  // Control files as well: a command may neither read nor change them.
+  'work/.npmrc',
+  'work/.envrc',
+  'work/.yarnrc.yml',
+  'work/.pypirc',
+  'work/nested/.npmrc',
 ]
 
 const protectedInWork = [
@@ -142,6 +148,10 @@ const protectedInWork = [
   '.git/info',
   '.vscode',
   '.github/workflows',
+  '.npmrc',
+  '.envrc',
+  '.yarnrc.yml',
+  '.pypirc',
   'nested/.git/hooks',
   'nested/.git/config',
   'nested/.git/info',

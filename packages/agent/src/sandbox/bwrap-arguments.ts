@@ -23,7 +23,7 @@ function outerBox({ scratch, hidden, caches, writable }: SandboxPolicy): string[
     ...caches.flatMap(({ path, instead }) => ['--bind', instead, path]),
     ...writable.flatMap((path) => ['--bind', path, path]),
     // Last, because a working folder may be in a hidden one, such as the home folder of another user.
-    ...hidden.flatMap(({ path, isFolder }) => (isFolder ? ['--remount-ro', path] : [])),
+    ...hidden.flatMap(closeFolder),
   ]
 }
 
@@ -35,8 +35,9 @@ function innerBox({ pinned, readOnly, hiddenInside }: SandboxPolicy, cwd: string
     // The kernel would let root write these in any namespace. The outer box needs them to switch off namespaces in the inner one.
     ...readOnlyProc.flatMap((path) => ['--ro-bind-try', path, path]),
     ...pinned.flatMap((path) => ['--bind-try', path, path]),
-    ...readOnly.flatMap(({ path }) => ['--ro-bind-try', path, path]),
+    ...readOnly.flatMap((path) => ['--ro-bind-try', path, path]),
     ...hiddenInside.flatMap(hide),
+    ...hiddenInside.flatMap(closeFolder),
     ...['--chdir', cwd],
   ]
 }
@@ -55,4 +56,9 @@ const readOnlyProc = [
 /** An empty folder, or a file that cannot be opened, in its place. */
 function hide({ path, isFolder }: Place): string[] {
   return isFolder ? ['--tmpfs', path] : ['--ro-bind', '/dev/null', path]
+}
+
+/** Makes the empty folder read-only, so that a program learns that what it writes there is lost. */
+function closeFolder({ path, isFolder }: Place): string[] {
+  return isFolder ? ['--remount-ro', path] : []
 }

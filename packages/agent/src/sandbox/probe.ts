@@ -1,6 +1,8 @@
 import { execFile } from 'node:child_process'
 import { access, constants, readFile } from 'node:fs/promises'
 import { delimiter, isAbsolute, join } from 'node:path'
+import { bwrapArguments } from './bwrap-arguments.ts'
+import type { SandboxPolicy } from './sandbox-policy.ts'
 
 /** Whether commands can be run in a sandbox on this machine. */
 export type SandboxSupport =
@@ -35,23 +37,21 @@ export async function probeSandbox({
     }
   }
   const version = /[\d.]+/.exec((await runProgram(bwrap, ['--version'])).output)?.[0] ?? 'unknown'
-  // The same kinds of namespaces and mounts as a command gets.
-  const outer = [
-    '--unshare-user',
-    '--unshare-pid',
-    '--unshare-net',
-    '--ro-bind',
-    '/',
-    '/',
-    '--dev',
-    '/dev',
-    '--proc',
-    '/proc',
-  ]
-  const inner = [bwrap, '--unshare-user', '--disable-userns', '--cap-drop', 'ALL', '--dev-bind', '/', '/', '--', 'true']
-  const tried = await runProgram(bwrap, [...outer, '--', ...inner])
+  const [file = bwrap, ...args] = bwrapArguments(bwrap, emptyPolicy, '/')
+  const tried = await runProgram(file, [...args, 'true'])
   if (tried.isSuccess) return { type: 'bubblewrap', path: bwrap, version }
   return { type: 'none', ...(await explain(bwrap, tried.output)) }
+}
+
+/** The boxes that a command gets, with nothing in them that depends on the machine. */
+const emptyPolicy: SandboxPolicy = {
+  writable: [],
+  scratch: '/tmp',
+  caches: [],
+  hidden: [],
+  pinned: [],
+  readOnly: [],
+  hiddenInside: [],
 }
 
 /** What stops bubblewrap, and the repair. */

@@ -13,7 +13,6 @@ export interface SandboxFacts {
   folders: readonly string[]
   /** A folder of the session that commands see as `/tmp`. */
   scratch: string
-  home: string
   /** Files and folders outside of `folders` that no command may read: keys, credentials, our own data, homes of others. */
   secrets: readonly Place[]
   /** Sockets of other programs. A file system that is read-only does not stop a program from connecting to them. */
@@ -22,7 +21,7 @@ export interface SandboxFacts {
   repositories: readonly string[]
   /** Files and folders in `folders` that make other programs run something, `.git` folders not included. */
   controls: readonly Place[]
-  /** Secrets in `folders`, such as `.env`. */
+  /** Secrets in `folders`, such as `.env`. They may be control files as well. */
   ownSecrets: readonly Place[]
   /** Folders of the home folder that programs write to without being asked, and where to put what they write. */
   caches: readonly { path: string; instead: string }[]
@@ -37,7 +36,7 @@ export interface SandboxPolicy {
   /** In the writable folders: cannot be renamed, so that no other folder takes their place. */
   pinned: readonly string[]
   /** In the writable folders. */
-  readOnly: readonly Place[]
+  readOnly: readonly string[]
   hiddenInside: readonly Place[]
 }
 
@@ -57,11 +56,10 @@ export function sandboxPolicy(
 ): SandboxPolicy {
   const { folders, scratch, secrets, sockets, repositories, controls, ownSecrets, caches } = facts
   // Whatever is in these folders is gone from every box.
-  const isReplaced = (path: string): boolean => ['/tmp', '/var/tmp', '/run'].some((folder) => isInside(path, folder))
+  const isReplaced = (path: string): boolean =>
+    ['/tmp', '/var/tmp', '/run', '/dev', '/proc'].some((folder) => isInside(path, folder))
   const isOurs = (path: string): boolean => folders.some((folder) => isInside(path, folder))
-  const inGit = repositories.flatMap((git) =>
-    gitControls.map((name) => ({ path: join(git, name), isFolder: name !== 'config' && name !== 'commondir' })),
-  )
+  const inGit = repositories.flatMap((git) => gitControls.map((name) => join(git, name)))
   return {
     writable: isReadOnly ? [] : folders,
     scratch,
@@ -70,7 +68,7 @@ export function sandboxPolicy(
       .filter(({ path }) => !isReplaced(path))
       .toSorted(byPath),
     pinned: isReadOnly ? [] : repositories.toSorted(),
-    readOnly: isReadOnly ? [] : [...inGit, ...controls].toSorted(byPath),
+    readOnly: isReadOnly ? [] : [...inGit, ...controls.map(({ path }) => path)].toSorted(),
     hiddenInside: [
       ...(showsOwnSecrets ? [] : ownSecrets),
       ...sockets.filter(isOurs).map((path) => ({ path, isFolder: false })),

@@ -7,6 +7,7 @@ import {
   readFileSync,
   realpathSync,
   rmSync,
+  symlinkSync,
   writeFileSync,
 } from 'node:fs'
 import { createServer } from 'node:net'
@@ -86,6 +87,29 @@ describe('a command in the sandbox', () => {
     )
     expect(text).not.toContain('canary')
     expect(text).not.toContain('root:')
+  })
+
+  test('neither reads nor changes a control file that may hold a secret', async () => {
+    for (const name of ['.npmrc', '.envrc', '.yarnrc.yml', '.pypirc']) {
+      mkdirSync(join(work, 'packages'), { recursive: true })
+      for (const path of [join(work, name), join(work, 'packages', name)]) {
+        writeFileSync(path, 'canary: token')
+        const { text } = await inBox(
+          `cat ${path}; cp ${path} copied; cat copied; echo x >> ${path}; mv -f ${path} moved`,
+        )
+        expect(text, path).not.toContain('canary')
+        expect(readFileSync(path, 'utf8')).toBe('canary: token')
+      }
+    }
+  })
+
+  test('does not read a secret by a link of the working folder that leads to another name', async () => {
+    writeFileSync(join(folder, 'outside/production'), 'canary: production')
+    symlinkSync(join(folder, 'outside/production'), join(work, '.env.production'))
+    writeFileSync(join(work, 'settings'), 'canary: settings')
+    symlinkSync('settings', join(work, '.env.local'))
+    const { text } = await inBox(`cat .env.production .env.local settings ${folder}/outside/production`)
+    expect(text).not.toContain('canary')
   })
 
   test('reads the secrets of the working folder if the user has allowed that', async () => {

@@ -25,13 +25,15 @@ export async function surveyMachine({ folders, home, keep, own = [] }: SurveyOpt
   await mkdir(scratch, { recursive: true, mode: 0o700 })
   const inside: InsideFacts = { repositories: [], controls: [], ownSecrets: [] }
   for (const folder of real) await surveyFolder(folder, inside)
-  const secrets = await secretsOutside(realHome, [...own, keep])
+  const isOurs = ({ path }: Place): boolean => real.some((folder) => isInside(path, folder))
+  const linked = inside.ownSecrets.filter((place) => !isOurs(place)).map(({ path }) => path)
+  const secrets = await secretsOutside(realHome, [...own, keep, ...linked])
   return {
     folders: real,
     scratch,
-    home: realHome,
     ...inside,
-    secrets: secrets.filter(({ path }) => !real.some((folder) => isInside(path, folder))),
+    ownSecrets: unique(inside.ownSecrets.filter(isOurs)),
+    secrets: secrets.filter((place) => !isOurs(place)),
     sockets: await socketsOfOthers(scratch),
     caches: await cachesOf(realHome, join(keep, 'home')),
   }
@@ -43,21 +45,33 @@ interface InsideFacts {
   ownSecrets: Place[]
 }
 
-/** Repositories, control files and secrets in a folder, however deep, whether ignored by git or not. */
+/** Finds repositories, control files and secrets in a folder at any depth, whether git ignores them or not. */
 async function surveyFolder(root: string, found: InsideFacts): Promise<void> {
   const folders = [root]
   for (let folder = folders.pop(); folder !== undefined; folder = folders.pop()) {
     for (const entry of await entriesOf(folder)) {
       const path = join(folder, entry.name)
-      // A link is no mount point; a changed one is found after the call.
-      if (entry.isSymbolicLink()) continue
+      if (entry.isSymbolicLink()) {
+        // A link cannot be a mount point, so the box hides the file that it leads to.
+        if (isSecretPath(path)) found.ownSecrets.push(...(await targetOf(path)))
+        continue
+      }
       const place = { path, isFolder: entry.isDirectory() }
-      if (entry.name === '.git' && place.isFolder) found.repositories.push(path)
-      else if (isControlFile(exactPath(path.slice(root.length) || '/'))) found.controls.push(place)
-      else if (isSecretPath(path)) found.ownSecrets.push(place)
+      if (entry.name === '.git' && place.isFolder) {
+        found.repositories.push(path)
+        continue
+      }
+      // A file can be both, such as `.npmrc`: then no command may read or change it.
+      if (isControlFile(exactPath(path.slice(root.length) || '/'))) found.controls.push(place)
+      if (isSecretPath(path)) found.ownSecrets.push(place)
       else if (place.isFolder) folders.push(path)
     }
   }
+}
+
+async function targetOf(link: string): Promise<Place[]> {
+  const target = await realpath(link).catch(() => undefined)
+  return target === undefined ? [] : placeAt(target)
 }
 
 /** Where secrets lie in a home folder, apart from the home folder itself. */
@@ -78,7 +92,11 @@ async function secretsOutside(home: string, own: readonly string[]): Promise<Pla
   const outermost = places.filter(
     ({ path }) => !places.some((other) => other.path !== path && isInside(path, other.path)),
   )
-  return [...new Map(outermost.map((place) => [place.path, place])).values()]
+  return unique(outermost)
+}
+
+function unique(places: readonly Place[]): Place[] {
+  return [...new Map(places.map((place) => [place.path, place])).values()]
 }
 
 const systemSecrets = [
