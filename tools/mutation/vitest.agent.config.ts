@@ -15,7 +15,10 @@ export default defineConfig({
     include: [
       `packages/agent/src/${scope}/**/*.test.ts`,
       `packages/agent/src/${scope}.test.ts`,
-      ...(scope !== both ? [] : ['packages/agent/src/agent/{agent-session,one-session,permission-mode,reply}.test.ts']),
+      // Sessions start their runs through `run-slot`.
+      ...(scope.includes('run')
+        ? ['packages/agent/src/agent/{agent-session,one-session,permission-mode,reply}.test.ts']
+        : []),
     ],
     exclude: [
       // It kills processes that it starts, which import the unmutated sources.

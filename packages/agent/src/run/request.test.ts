@@ -77,13 +77,37 @@ describe('a nearly full context', () => {
   })
 
   test('is sent as it is if the summary fails, and compacting is not tried again in that run', async () => {
-    const model = scriptedModel(first().error('refused').step().text('2'), { limits })
-    const agent = await TestAgent.open({ model })
+    const model = scriptedModel(
+      first()
+        .error('refused')
+        .step()
+        .toolCall('1', 'act')
+        .usage({ inputTokens: 5000, outputTokens: 1 })
+        .step()
+        .text('2'),
+      { limits },
+    )
+    const agent = await TestAgent.open({ model, tools: [model.tool('act')] })
     await agent.prompt(long)
     expect(await agent.prompt('go')).toMatchObject({ outcome: 'completed' })
     expect(compactions(agent)).toMatchObject([
       { type: 'auto_compaction_start' },
       { type: 'auto_compaction_end', outcome: 'failed' },
     ])
+  })
+
+  test('is not sent if the run is stopped while it is being compacted', async () => {
+    const model = scriptedModel(
+      first()
+        .do(() => agent.abort())
+        .error('refused')
+        .step()
+        .text('never'),
+      { limits },
+    )
+    const agent: TestAgent = await TestAgent.open({ model })
+    await agent.prompt(long)
+    expect(await agent.prompt('go')).toMatchObject({ outcome: 'aborted' })
+    expect((await agent.path()).at(-1)).toBe('user: go')
   })
 })
