@@ -1,6 +1,7 @@
+import { compareSession } from '@tapetree/agent/workspace'
 import type { Session } from '@tapetree/session'
-import { fromDisk, type DiskLine, type Entry, type Line } from '@tapetree/session/format'
-import { compareEntries, type Comparison } from '@tapetree/session/screen'
+import type { Entry } from '@tapetree/session/format'
+import type { Comparison } from '@tapetree/session/screen'
 import type { TreeNode } from '@tapetree/session/view'
 import { fitText } from '../text/display-width.ts'
 import { sessionTitle } from '../text/describe-entry.ts'
@@ -31,11 +32,14 @@ export interface ExportScope {
   tally: RedactionTally
   /** Everything, or only the current path. */
   scope: 'tree' | 'path'
+  /** The folder with the recorded files of all workspaces. Absent: branches are compared without their files. */
+  snapshotsFolder?: string
 }
 
 const maxTitle = 200
 
-export async function exportedSession(session: Session, { tally, scope }: ExportScope): Promise<ExportedSession> {
+export async function exportedSession(session: Session, given: ExportScope): Promise<ExportedSession> {
+  const { tally, scope, snapshotsFolder } = given
   const all = segmentsOf(await session.getTree(), session.leafId)
   const chosen = scope === 'tree' ? all : all.slice(0, 1)
   const segments = chosen.map((segment) => ({ ...segment, nodes: [...segment.nodes] }))
@@ -58,7 +62,13 @@ export async function exportedSession(session: Session, { tally, scope }: Export
     cost,
     tokens,
     branches: all.length - 1,
-    comparisons: new Map(tally.redactor.json([...(await comparisonsOf(session, segments))])),
+    comparisons: new Map(
+      [...(await comparisonsOf(session, segments, snapshotsFolder))].map(([number, { files, ...comparison }]) => [
+        number,
+        // The entries are counted where they are shown; the files are in no other place.
+        { ...tally.redactor.json(comparison), ...(files && { files: tally.json(files) }) },
+      ]),
+    ),
     segments: segments.map((segment) => ({ ...segment, from: segment.from && (redacted.get(segment.from) ?? null) })),
     callNames: new Map(segments.flatMap(({ nodes }) => nodes.flatMap(({ entry }) => callsIn(entry)))),
     imageBytes: (sha256) => session.getBlob(sha256).catch(() => undefined), // the page says that it is missing
@@ -68,17 +78,19 @@ export async function exportedSession(session: Session, { tally, scope }: Export
 /** Each comparison looks at the whole log. */
 const maxCompared = 20
 
-async function comparisonsOf(session: Session, segments: readonly Segment[]): Promise<Map<number, Comparison>> {
-  const { leafId } = session
-  const branches = segments.slice(1, 1 + maxCompared)
+async function comparisonsOf(
+  session: Session,
+  segments: readonly Segment[],
+  storesFolder: string | undefined,
+): Promise<Map<number, Comparison>> {
+  const { leafId: right, header } = session
   const comparisons = new Map<number, Comparison>()
-  if (leafId === null || branches.length === 0) return comparisons
-  const lines: Line[] = []
-  for await (const line of session.lines())
-    if (line.type === 'line') lines.push(fromDisk(JSON.parse(line.text) as DiskLine, line.seq))
-  for (const { number, nodes } of branches) {
+  if (right === null) return comparisons
+  const folder = header?.cwd
+  const files = folder !== undefined && storesFolder !== undefined && { files: { folder, storesFolder, diff: {} } }
+  for (const { number, nodes } of segments.slice(1, 1 + maxCompared)) {
     const left = nodes.at(-1)?.entry.id
-    if (left !== undefined) comparisons.set(number, compareEntries(lines, { left, right: leafId, labels: new Map() }))
+    if (left !== undefined) comparisons.set(number, await compareSession(session, { left, right, ...files }))
   }
   return comparisons
 }

@@ -4,7 +4,9 @@ import type { TreeNode } from '@tapetree/session/view'
 import {
   changedFiles,
   isGroupedTool,
+  parseDiff,
   readsText,
+  type ComparedFiles,
   type ComparedSide,
   type Comparison,
   type DiffFile,
@@ -101,7 +103,7 @@ function headingHtml(segment: Segment, comparison: Comparison | undefined): stri
   return `<h2>${nameOf(segment)}</h2><p class="turn">Branches off from ${origin}.</p>${comparison ? comparisonHtml(comparison) : ''}`
 }
 
-function comparisonHtml({ left, right }: Comparison): string {
+function comparisonHtml({ left, right, files }: Comparison): string {
   const row = (name: string, of: (side: ComparedSide) => string): string =>
     `<tr><th>${name}</th><td>${escapeHtml(of(left))}</td><td>${escapeHtml(of(right))}</td></tr>`
   const rows = [
@@ -112,7 +114,23 @@ function comparisonHtml({ left, right }: Comparison): string {
     row('checks', checksText),
   ]
   const head = '<tr><td></td><th>this branch</th><th>current path</th></tr>'
-  return `<table>${head}${rows.join('')}</table>`
+  return `<table>${head}${rows.join('')}</table>${files ? filesHtml(files) : ''}`
+}
+
+/** How the files of a branch became those of the current path. */
+function filesHtml({ problem, changes, changedCount, addedLines, removedLines }: ComparedFiles): string {
+  if (problem !== undefined) return `<p class="turn">The files are not compared: ${escapeHtml(problem)}</p>`
+  if (changedCount === 0) return '<p class="turn">The files are the same.</p>'
+  const more = changedCount - changes.length
+  const listed = changes.map(({ path, change, isBinary, patch = '', isCut, ...lines }) => {
+    const counts = isBinary ? 'not text' : `+${lines.addedLines} −${lines.removedLines}`
+    const cut = isCut ? '<p class="turn">The diff is too long: the rest is not in this page.</p>' : ''
+    return folded(`${path} ${change} ${counts}`, (isBinary ? '' : diffHtml(parseDiff(clipped(patch)))) + cut)
+  })
+  return (
+    `<p class="turn">${counted(changedCount, 'file')} changed from this branch to the current path: +${addedLines} −${removedLines}</p>` +
+    `${listed.join('')}${more > 0 ? `<p class="turn">${counted(more, 'more file')}: not in this page.</p>` : ''}`
+  )
 }
 
 function turnsHtml(branches: readonly Segment[]): string {

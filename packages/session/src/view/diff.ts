@@ -58,7 +58,7 @@ export function parseDiff(text: string): DiffFile[] {
       file.isFromGit = true
       const [, old, now] = gitNames.exec(line) ?? []
       if (old !== undefined && now !== undefined) Object.assign(file, { oldName: old, newName: now })
-    } else if (line !== '') {
+    } else if (line !== '' && !gitIndex.test(line)) {
       current().notes.push(line)
     }
   }
@@ -153,6 +153,8 @@ interface MutableFile {
 
 const hunkHeader = /^@@ -(\d{1,9})(?:,(\d{1,9}))? \+(\d{1,9})(?:,(\d{1,9}))? @@ ?(.*)$/
 const gitNames = /^diff --git a\/(.+) b\/(.+)$/
+/** The hashes of a file before and after mean nothing to people. */
+const gitIndex = /^index [0-9a-f]{4,64}\.\.[0-9a-f]{4,64}(?: \d+)?$/
 
 function addFile(files: MutableFile[]): MutableFile {
   const file: MutableFile = { oldName: null, newName: null, hunks: [], notes: [] }

@@ -1,13 +1,14 @@
 import type { RestResults } from '@tapetree/client/types'
-import { useCallback, type ReactNode } from 'react'
+import { elapsedText, parseDiff, spellInvisible } from '@tapetree/session/screen'
+import { useCallback, useState, type ReactNode } from 'react'
 import { entryLink, screenLink } from '../route.ts'
 import { LoadState, Screen } from '../screen.tsx'
 import { rest } from '../server.ts'
+import { Diff } from '../session/diff.tsx'
 import { useLoaded } from '../use-loaded.ts'
 import './compare.css'
 
 type Side = RestResults['compare']['left']
-type Entry = Side['entries'][number]
 
 interface CompareScreenProps {
   sessionId: string
@@ -35,6 +36,7 @@ export function CompareScreen({ sessionId, left, right }: CompareScreenProps): R
               </>
             )}
           </p>
+          {value.files && <ChangedFiles files={value.files} sessionId={sessionId} left={left} right={right} />}
           <div className="sides">
             <SideColumn name="First branch" side={value.left} sessionId={sessionId} />
             <SideColumn name="Second branch" side={value.right} sessionId={sessionId} />
@@ -61,8 +63,22 @@ function SideColumn({ name, side, sessionId }: { name: string; side: Side; sessi
         <dd>
           {side.usage.inputTokens.toLocaleString('en')} in, {side.usage.outputTokens.toLocaleString('en')} out
         </dd>
-        <dt>Time</dt>
-        <dd>{spanOf(side.entries)}</dd>
+        <dt>Work</dt>
+        <dd>{elapsedText(side.runMs)}</dd>
+        {side.checks.length > 0 && (
+          <>
+            <dt>Checks</dt>
+            <dd>
+              {side.checks.map(({ command, exitCode, timestamp }) => (
+                <div key={timestamp}>
+                  <span className={`sign ${exitCode === 0 ? 'done' : 'failed'}`}>{exitCode === 0 ? '✓' : '✗'}</span>{' '}
+                  <code>{spellInvisible(command)}</code>{' '}
+                  {exitCode === 0 ? 'passed' : `failed with exit code ${exitCode}`}
+                </div>
+              ))}
+            </dd>
+          </>
+        )}
       </dl>
       {side.entryCount > side.entries.length && (
         <p className="faint">Only the newest {side.entries.length} are shown.</p>
@@ -81,11 +97,89 @@ function SideColumn({ name, side, sessionId }: { name: string; side: Side; sessi
   )
 }
 
-/** From the first entry to the last. */
-function spanOf(entries: readonly Entry[]): string {
-  const [first, last] = [entries[0], entries.at(-1)]
-  if (!first || !last) return '0 s'
-  const seconds = Math.max(0, (Date.parse(last.timestamp) - Date.parse(first.timestamp)) / 1000)
-  if (seconds < 90) return `${seconds.toFixed(1)} s`
-  return seconds < 5400 ? `${Math.round(seconds / 60)} min` : `${(seconds / 3600).toFixed(1)} h`
+type Files = NonNullable<RestResults['compare']['files']>
+type FileDiff = Files['changes'][number]
+
+interface Compared {
+  sessionId: string
+  left: string
+  right: string
+}
+
+/** How the files of the first branch became those of the second. */
+function ChangedFiles({ files, ...compared }: Compared & { files: Files }): ReactNode {
+  const { problem, changes, changedCount, addedLines, removedLines } = files
+  return (
+    <section className="changed-files" aria-label="Files">
+      <h2>Files</h2>
+      {problem !== undefined ? (
+        <p className="faint">They cannot be compared: {problem}</p>
+      ) : changedCount === 0 ? (
+        <p className="faint">The files are the same.</p>
+      ) : (
+        <p className="faint">
+          {changedCount === 1 ? '1 file differs' : `${changedCount} files differ`} from the first branch to the second:{' '}
+          <LineCounts addedLines={addedLines} removedLines={removedLines} />
+        </p>
+      )}
+      <ul>
+        {changes.map((file) => (
+          <li key={file.path}>
+            <ChangedFile file={file} {...compared} />
+          </li>
+        ))}
+      </ul>
+      {changedCount > changes.length && <p className="faint">Only the first {changes.length} are shown.</p>}
+    </section>
+  )
+}
+
+const changeNames: Record<FileDiff['change'], string> = { added: 'added', changed: 'changed', removed: 'removed' }
+
+function ChangedFile({ file, ...compared }: Compared & { file: FileDiff }): ReactNode {
+  const [isOpen, setOpen] = useState(false)
+  const { path, change, isBinary, addedLines, removedLines } = file
+  const facts = (
+    <>
+      <code>{spellInvisible(path)}</code> <small>{changeNames[change]}</small>{' '}
+      {isBinary ? <small>not text</small> : <LineCounts addedLines={addedLines} removedLines={removedLines} />}
+    </>
+  )
+  if (isBinary) return <p className="changed-file">{facts}</p>
+  return (
+    <>
+      <button className="fold changed-file" aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
+        {facts}
+      </button>
+      {isOpen && <FileDiffView path={path} {...compared} />}
+    </>
+  )
+}
+
+function LineCounts({ addedLines, removedLines }: Pick<FileDiff, 'addedLines' | 'removedLines'>): ReactNode {
+  return (
+    <span className="line-counts">
+      <span className="added-count">+{addedLines}</span> <span className="removed-count">−{removedLines}</span>
+    </span>
+  )
+}
+
+/** The diff is loaded when its file is opened. */
+function FileDiffView({ path, sessionId, left, right }: Compared & { path: string }): ReactNode {
+  const load = useCallback(
+    async (signal: AbortSignal) => {
+      const { files } = await rest.compare(sessionId, { left, right, diff: 'true', path }, signal)
+      const file = files?.changes.find((each) => each.path === path)
+      return { diff: parseDiff(file?.patch ?? ''), isCut: file?.isCut === true }
+    },
+    [sessionId, left, right, path],
+  )
+  const { value, problem, reload } = useLoaded(load)
+  if (!value) return <LoadState problem={problem} onRetry={reload} />
+  return (
+    <>
+      <Diff files={value.diff} />
+      {value.isCut && <p className="faint">The diff is too long: the rest is not shown.</p>}
+    </>
+  )
 }

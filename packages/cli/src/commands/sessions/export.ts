@@ -9,6 +9,7 @@ import { redactionPreview, RedactionTally } from '../../export/redaction-tally.t
 import { Failure, usageFailure } from '../../command-line/failure.ts'
 import { harmlessLine } from '../../text/harmless.ts'
 import { findSession } from '../../host/find-session.ts'
+import { placesOf } from '../../host/places.ts'
 import { Progress } from '../../sessions/progress.ts'
 import { withStore } from '../../sessions/with-store.ts'
 import type { Session, SessionStore } from '@tapetree/session'
@@ -33,7 +34,10 @@ export async function runSessionsExport(invocation: Invocation, io: Io): Promise
     await using session = await store.open(id, { readOnly: true })
     {
       using _progress = new Progress(io.stderr, 'Writing the session')
-      await made.writeAll(exportOf(target.format, { store, session, tally }), io.signal)
+      await made.writeAll(
+        exportOf(target.format, { store, session, tally, snapshotsFolder: placesOf(io).workspaces }),
+        io.signal,
+      )
     }
     await write(io.stderr, redactionPreview(tally))
     const where = target.file === undefined ? 'stdout' : harmlessLine(target.file)
@@ -117,10 +121,17 @@ function formatOfFile(file: string): ExportFormat | undefined {
   return (Object.keys(exportEndings) as ExportFormat[]).find((format) => exportEndings[format] === ending)
 }
 
+interface ExportParts {
+  store: SessionStore
+  session: Session
+  tally: RedactionTally
+  snapshotsFolder: string
+}
+
 /** The exported session in chunks, without secrets. */
 async function* exportOf(
   format: ExportFormat,
-  { store, session, tally }: { store: SessionStore; session: Session; tally: RedactionTally },
+  { store, session, tally, snapshotsFolder }: ExportParts,
 ): AsyncGenerator<string | Uint8Array> {
   switch (format) {
     case 'bundle':
@@ -130,7 +141,7 @@ async function* exportOf(
       yield* markdownExport(await exportedSession(session, { tally, scope: 'path' }))
       return
     case 'html':
-      yield* htmlExport(await exportedSession(session, { tally, scope: 'tree' }))
+      yield* htmlExport(await exportedSession(session, { tally, scope: 'tree', snapshotsFolder }))
       return
     default:
       format satisfies never

@@ -89,3 +89,18 @@ test('a rewind needs an entry or --undo, and files that were recorded', async ()
   expect((await run('sessions', 'rewind', 'last', first, '--talk')).code).toBe(0)
   expect(await textNow()).toBe('one\ntwo\n')
 })
+
+test('an exported page shows how the files of a branch differ from the current path, without secrets', async () => {
+  const token = `ghp_${'a1B2'.repeat(9)}`
+  await changed('first', 'echo two >> a.txt')
+  const second = await changed('second', `echo '<b>three</b> ${token}' >> a.txt`, '-c')
+  await run('sessions', 'rewind', 'last', second)
+  await changed('third', 'echo four >> a.txt', '-c')
+  await run('sessions', 'export', 'last', '--output', 'out.html')
+  const page = await readFile(join(home.cwd, 'out.html'), 'utf8')
+  expect(page).toContain('1 file changed from this branch to the current path: +1 −1')
+  expect(page).toContain('<summary>a.txt changed +1 −1</summary>')
+  expect(page).toMatch(/<del> +3 − &lt;b&gt;.*<\/del>\n<ins> +3 \+ .*four.*<\/ins>/)
+  expect(page).not.toContain(token)
+  expect(page).not.toContain('<b>three')
+})
