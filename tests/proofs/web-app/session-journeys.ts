@@ -8,6 +8,7 @@ import { longSessionJourney, streamingJourney, type LongSession } from './sessio
 import { jobsJourney } from './session-jobs.ts'
 import type { SessionJourney } from './session-journey.ts'
 import { composerJourney, queueJourney } from './session-messages.ts'
+import { rewindJourney } from './session-rewind.ts'
 import { callsJourney, raceJourney } from './session-requests.ts'
 
 /** Everything that a person does on the session screen. */
@@ -31,6 +32,7 @@ const journeys: Record<string, (journey: SessionJourney, long: LongSession) => P
   'two browsers answered at once': raceJourney,
   'looked at calls': callsJourney,
   'followed and stopped a background command': jobsJourney,
+  'went back with the files, and compared two branches': rewindJourney,
 }
 
 /** To be called before the server starts. */

@@ -32,11 +32,13 @@ export function wordAt(text: string, cursor: number): CompletedWord | undefined 
 const levels = ['off', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'] as const
 const modes = ['ask', 'accept-edits', 'plan', 'auto'] as const
 
-interface OwnCommand {
-  readonly says: string
-  /** Absent: the page runs it. */
-  readonly run?: (opened: OpenedSession, argument: string) => Promise<unknown>
-}
+/** A command that opens something on the page. */
+export type PageCommand = 'help' | 'undo' | 'redo'
+
+type OwnCommand = { readonly says: string } & (
+  | { readonly run: (opened: OpenedSession, argument: string) => Promise<unknown> }
+  | { readonly page: PageCommand }
+)
 
 /** Commands of this page. The server offers more: skills and prompt templates. */
 export const ownCommands: Readonly<Record<string, OwnCommand>> = {
@@ -73,7 +75,9 @@ export const ownCommands: Readonly<Record<string, OwnCommand>> = {
     run: ({ session }) => session.run('resume', { by_person: true }),
   },
   stop: { says: 'Stop the run', run: ({ session }) => session.abort() },
-  help: { says: 'Show keys and commands' },
+  undo: { says: 'Go back to before your last message', page: 'undo' },
+  redo: { says: 'Take back the last step back', page: 'redo' },
+  help: { says: 'Show keys and commands', page: 'help' },
 }
 
 function oneOf<T extends string>(known: readonly T[], given: string): T {

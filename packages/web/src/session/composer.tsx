@@ -1,10 +1,10 @@
 import { newId } from '@tapetree/session'
-import { useEffect, useId, useRef, useState, type KeyboardEvent, type ReactNode } from 'react'
+import { useEffect, useId, useRef, useState, type KeyboardEvent, type ReactNode, type RefObject } from 'react'
 import { flushSync } from 'react-dom'
 import type { PromptResult } from '@tapetree/client'
 import { mayDo, rest, sentenceOf, storage, type Role } from '../server.ts'
 import { acceptedFiles, attach, withFiles, type Attachment } from './attachments.ts'
-import { completionsFor, ownCommands, wordAt, type Completion } from './completion.ts'
+import { completionsFor, ownCommands, wordAt, type Completion, type PageCommand } from './completion.ts'
 import { Queue } from './queue.tsx'
 import { blobUrl, type OpenedSession } from './use-session.ts'
 
@@ -13,7 +13,9 @@ interface ComposerProps {
   role: Role
   isRunning: boolean
   onProblem: (sentence: string) => void
-  onHelp: () => void
+  onPageCommand: (name: PageCommand) => void
+  /** Gets the function that puts text in front of the draft. */
+  prefill: RefObject<((text: string) => void) | undefined>
 }
 
 /** How a message is delivered: `prompt` starts a run, `steer` joins the current one, `follow_up` waits for its end. */
@@ -23,7 +25,7 @@ export function Composer(props: ComposerProps): ReactNode {
   return mayDo(props.role, 'queue') ? <Form {...props} /> : <p className="faint padded">This device may only watch.</p>
 }
 
-function Form({ opened, role, isRunning, onProblem, onHelp }: ComposerProps): ReactNode {
+function Form({ opened, role, isRunning, onProblem, onPageCommand, prefill }: ComposerProps): ReactNode {
   const { session, sent } = opened
   const { text, files, write, setFiles } = useDraft(session.sessionId, onProblem)
   const field = useRef<HTMLTextAreaElement>(null)
@@ -49,7 +51,7 @@ function Form({ opened, role, isRunning, onProblem, onHelp }: ComposerProps): Re
     write('')
     setFiles([])
     if (own) {
-      if (!own.run) return onHelp()
+      if ('page' in own) return onPageCommand(own.page)
       const { run } = own
       void (async () => run(opened, argument.trim()))().catch((error: unknown) => {
         write(text)
@@ -60,6 +62,12 @@ function Form({ opened, role, isRunning, onProblem, onHelp }: ComposerProps): Re
     const imageIds = files.flatMap((each) => (each.type === 'image' ? [each.id] : []))
     void sent.send(message, newId(), (id) => deliver(opened, { message, way, id, imageIds }))
   }
+  useEffect(() => {
+    prefill.current = (given) => {
+      write(text === '' ? given : `${given}\n${text}`)
+      field.current?.focus()
+    }
+  })
   const onKey = (event: KeyboardEvent): void => {
     if (completion.onKey(event)) return
     const isPlain = !event.shiftKey && !event.altKey && !event.nativeEvent.isComposing

@@ -1,12 +1,12 @@
 import { readsText, type TranscriptRow } from '@tapetree/session/screen'
 import type { BashItem, GapItem, InFlightPart, ToolCallPart, Transcript, TranscriptItem } from '@tapetree/session/view'
-import { memo, useState, type ReactNode } from 'react'
+import { memo, useContext, useState, type ReactNode } from 'react'
 import { CopyButton } from '../copy-button.tsx'
 import { Markdown } from '../markdown/markdown.tsx'
 import { ToolCall } from './tool-call.tsx'
 import { contentText, outputText, textIn } from './content-text.ts'
 import { Images, Picture } from './images.tsx'
-import { isRunning, useRowState, useSelected, type OpenedSession } from './use-session.ts'
+import { GoBackContext, isRunning, useRowState, useSelected, type OpenedSession } from './use-session.ts'
 
 /** Draws again only if its row changes. What it needs from the open session, it selects itself. */
 export const Row = memo(function Row({ row }: { row: TranscriptRow }): ReactNode {
@@ -129,6 +129,7 @@ function ItemRow({ item }: { item: Exclude<TranscriptItem, { type: 'assistant' }
               ✓<span className="unseen"> Delivered</span>
             </span>
             <CopyButton text={textIn(item.content)} />
+            <GoBackButton entryId={item.id} />
           </div>
         </article>
       )
@@ -168,6 +169,17 @@ function ItemRow({ item }: { item: Exclude<TranscriptItem, { type: 'assistant' }
       item satisfies never
       return null
   }
+}
+
+function GoBackButton({ entryId }: { entryId: string }): ReactNode {
+  const goBack = useContext(GoBackContext)
+  const isBusy = useRowState(isRunning) ?? true
+  if (!goBack || isBusy) return null
+  return (
+    <button className="quiet tiny" onClick={() => goBack(entryId)}>
+      Go back to here…
+    </button>
+  )
 }
 
 function CommandRow({ item: { command, output, exitCode, cancelled } }: { item: BashItem }): ReactNode {

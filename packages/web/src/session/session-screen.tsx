@@ -1,16 +1,20 @@
 import type { ConnectionStatus, SessionSummary } from '@tapetree/client'
-import { useRef, useState, type ReactNode } from 'react'
+import { lazy, Suspense, useCallback, useRef, useState, type ReactNode } from 'react'
 import { describeStatus } from '../list/describe-session.ts'
 import { mayDo, sentenceOf, type Role } from '../server.ts'
 import { useAway } from '../use-away.ts'
+import type { PageCommand } from './completion.ts'
 import { Composer } from './composer.tsx'
 import { Help, useShortcuts } from './help.tsx'
 import { Jobs } from './jobs.tsx'
 import { Requests } from './requests.tsx'
+import type { Done } from './rewind.tsx'
 import { SessionMenu } from './session-menu.tsx'
 import { TranscriptList } from './transcript-list.tsx'
-import { isRunning, useSelected, useSession, type OpenedSession } from './use-session.ts'
+import { GoBackContext, isRunning, useSelected, useSession, type OpenedSession } from './use-session.ts'
 import './session.css'
+
+const RewindDialog = lazy(async () => ({ default: (await import('./rewind.tsx')).RewindDialog }))
 
 interface SessionScreenProps {
   sessionId: string
@@ -44,6 +48,11 @@ function Opened({
   const [isHelping, setHelping] = useState(false)
   const [showsJobs, setShowsJobs] = useState(false)
   const newest = useRef<() => void>(undefined)
+  const prefill = useRef<(text: string) => void>(undefined)
+  /** The open dialog; without an entry, it takes back the last step. */
+  const [rewinding, setRewinding] = useState<{ entryId?: string }>()
+  const [rewound, setRewound] = useState<Done>()
+  const openRestore = useSelected(opened, () => session.state('config')?.openRestore)
   const attempt = (work: Promise<unknown>): void => void work.catch((error: unknown) => setProblem(sentenceOf(error)))
   const title = name || summary?.name || summary?.firstText || 'Session'
   const state = describeStatus({
@@ -51,6 +60,30 @@ function Opened({
     stopped: run?.stopped,
   })
   const isInterrupted = run?.waitingFor?.type === 'resume'
+
+  const mayRewind = mayDo(role, 'drive') && !readOnly
+  const goBack = useCallback((entryId: string) => setRewinding({ entryId }), [])
+  const undo = (): void => {
+    const last = session.transcript.path.items.slice().findLast(({ type }) => type === 'user')
+    if (isBusy) setProblem('The agent is working. Stop it first.')
+    else if (last) goBack(last.id)
+    else setProblem('There is no message of yours to go back to.')
+  }
+  const redo = async (): Promise<void> => {
+    const { takeBack } = await import('./rewind.tsx')
+    const done = await takeBack(session.sessionId)
+    if (done) setRewound(done)
+    else setRewinding({})
+  }
+  const endRestore = async (how: 'finish' | 'undo'): Promise<void> => {
+    const { endInterrupted } = await import('./rewind.tsx')
+    setRewound(await endInterrupted(session.sessionId, how))
+  }
+  const pageCommands: Record<PageCommand, () => void> = {
+    help: () => setHelping(true),
+    undo,
+    redo: () => attempt(redo()),
+  }
 
   useShortcuts({
     help: () => setHelping(true),
@@ -79,7 +112,23 @@ function Opened({
       {isHelping && <Help onClose={() => setHelping(false)} />}
       <ConnectionNotice status={status} />
       {readOnly && <p className="notice">{readOnly.reason}</p>}
-      <TranscriptList opened={opened} entryId={entryId} newest={newest} />
+      {rewinding && (
+        <Suspense>
+          <RewindDialog
+            sessionId={session.sessionId}
+            entryId={rewinding.entryId}
+            onClose={() => setRewinding(undefined)}
+            onDone={(done) => {
+              setRewinding(undefined)
+              setRewound(done)
+              if (done.text !== undefined) prefill.current?.(done.text)
+            }}
+          />
+        </Suspense>
+      )}
+      <GoBackContext value={mayRewind ? goBack : undefined}>
+        <TranscriptList opened={opened} entryId={entryId} newest={newest} />
+      </GoBackContext>
       <div className="session-foot">
         {problem !== undefined && (
           <p className="notice failed" role="alert">
@@ -88,6 +137,36 @@ function Opened({
               Dismiss
             </button>
           </p>
+        )}
+        {rewound && (
+          <div className="notice good" role="status">
+            <span>{rewound.sentences.join(' ')}</span>
+            <span className="notice-buttons">
+              {rewound.canUndo && !isBusy && (
+                <button className="quiet tiny" onClick={() => attempt(redo())}>
+                  Undo
+                </button>
+              )}
+              <button className="quiet tiny" onClick={() => setRewound(undefined)}>
+                Dismiss
+              </button>
+            </span>
+          </div>
+        )}
+        {openRestore !== undefined && !isBusy && (
+          <div className="notice" role="status">
+            <span>Putting files back was interrupted. Some have gone back already; nothing is lost.</span>
+            {mayRewind && (
+              <span className="notice-buttons">
+                <button className="quiet tiny" onClick={() => attempt(endRestore('finish'))}>
+                  Finish
+                </button>
+                <button className="quiet tiny" onClick={() => attempt(endRestore('undo'))}>
+                  Undo
+                </button>
+              </span>
+            )}
+          </div>
         )}
         {lastError && !isBusy && (
           <div className="notice failed" role="status">
@@ -121,7 +200,8 @@ function Opened({
           role={role}
           isRunning={isBusy}
           onProblem={setProblem}
-          onHelp={() => setHelping(true)}
+          onPageCommand={(command) => pageCommands[command]()}
+          prefill={prefill}
         />
       </div>
     </main>

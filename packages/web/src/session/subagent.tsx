@@ -3,7 +3,7 @@ import type { ToolCallPart } from '@tapetree/session/view'
 import { useContext, useEffect, useRef, useState, type ReactNode } from 'react'
 import { sessionLink } from '../route.ts'
 import { rest, sentenceOf } from '../server.ts'
-import { OpenedContext, RowContext, useSelected, useSession, type OpenedSession } from './use-session.ts'
+import { GoBackContext, OpenedContext, RowContext, useSelected, useSession, type OpenedSession } from './use-session.ts'
 
 /** The work of a subagent, inside of the call that started it. Its session is opened when the call is. */
 export function Subagent({ call, seq }: { call: ToolCallPart; seq: number }): ReactNode {
@@ -56,9 +56,11 @@ function ChildRows({ opened }: { opened: OpenedSession }): ReactNode {
   const rows = grouped.current.rows.filter((row) => row.type !== 'item' || !hidden.has(row.item.type)).slice(-maxRows)
   return (
     <OpenedContext value={opened}>
-      <div className="subagent-rows" tabIndex={0} role="log" aria-label="Work of the subagent">
-        {Row && rows.map((row) => <Row key={row.key} row={row} />)}
-      </div>
+      <GoBackContext value={undefined}>
+        <div className="subagent-rows" tabIndex={0} role="log" aria-label="Work of the subagent">
+          {Row && rows.map((row) => <Row key={row.key} row={row} />)}
+        </div>
+      </GoBackContext>
     </OpenedContext>
   )
 }

@@ -19,6 +19,9 @@ export const OpenedContext = createContext<OpenedSession | undefined>(undefined)
 /** Draws a row. Rows contain calls, and the call of a subagent contains rows. */
 export const RowContext = createContext<ComponentType<{ row: TranscriptRow }> | undefined>(undefined)
 
+/** Goes back to before a message of the user. Absent if this device may not, or the rows are of another session. */
+export const GoBackContext = createContext<((entryId: string) => void) | undefined>(undefined)
+
 /** Undefined until the commands of an earlier visit are restored. */
 export function useSession(sessionId: string): OpenedSession | undefined {
   const [opened, setOpened] = useState<OpenedSession>()
