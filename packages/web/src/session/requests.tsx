@@ -201,7 +201,7 @@ function Question({ request, isSent, mayAnswer, onAnswer }: RequestProps): React
         ))}
       </div>
       <form
-        className="note-form"
+        className="with-button own-answer"
         onSubmit={(event) => {
           event.preventDefault()
           if (text.trim() !== '') onAnswer({ outcome: 'allowed', text })
@@ -209,7 +209,7 @@ function Question({ request, isSent, mayAnswer, onAnswer }: RequestProps): React
       >
         <label className="field">
           In your own words
-          <textarea rows={2} value={text} onChange={(event) => setText(event.target.value)} />
+          <textarea rows={1} value={text} onChange={(event) => setText(event.target.value)} />
         </label>
         <div className="buttons">
           <button disabled={isDisabled || text.trim() === ''}>Answer</button>
