@@ -38,10 +38,13 @@ export {
   collectSnapshots,
   eraseSnapshots,
   isSnapshotStoreWhole,
+  lastRetention,
   listSnapshotStores,
   repairSnapshotStore,
+  retainSnapshots,
   type CollectedStore,
   type CollectOptions,
+  type SnapshotLimits,
   type SnapshotStoreInfo,
 } from './workspace/maintain-stores.ts'
 export type { LeftOutFile, LeftOutReason } from './workspace/scan-files.ts'

@@ -33,7 +33,7 @@ export const builtIn: CheckedSettings = {
   permissions: { mode: 'ask' },
   limits: { run: { logBytesPerTurn: 64 * 1024 * 1024 }, session: {} },
   compaction: { isEnabled: true, reserveTokens: 16_384, keepTokens: 20_000 },
-  snapshots: { isEnabled: true },
+  snapshots: { isEnabled: true, maxAgeDays: 30, maxBytes: 2 * 1024 ** 3 },
   retry: { maxRetries: 3, baseMs: 2000, capMs: 60_000, longestRetryAfterMs: 600_000, jitter: 0.2 },
   steerPolicy: 'skip-remaining',
   conversations: { queue: { enabled: true, delay_seconds: 0 } },

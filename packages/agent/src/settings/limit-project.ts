@@ -34,7 +34,7 @@ export function limitProject(
     refuse(['web', 'allowPrivateAddresses'], 'A project cannot open your network to the agent.')
   } else if (web) limited.web = web
 
-  if (snapshots) refuse(['snapshots'], 'A project cannot set whether its files can be put back.')
+  if (snapshots) refuse(['snapshots'], 'A project cannot set whether its files can be put back, nor for how long.')
   if (permissions) limited.permissions = limitMode(permissions, user, refuse)
   if (limits) {
     limited.limits = {

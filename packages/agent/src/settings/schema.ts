@@ -99,6 +99,19 @@ const snapshots = z.strictObject({
     .boolean()
     .describe('False: the files of the folder are not recorded, so they cannot be put back. Never from a project.')
     .exactOptional(),
+  maxAgeDays: z
+    .int()
+    .min(1)
+    .max(36_500)
+    .describe('All snapshots are kept for so many days, and afterwards those at your messages. Never from a project.')
+    .exactOptional(),
+  maxBytes: z
+    .int()
+    .positive()
+    .describe(
+      'If the snapshots of a folder use more disk space, older ones are deleted, except those at messages of current branches. Never from a project.',
+    )
+    .exactOptional(),
 })
 
 const retry = z.strictObject({

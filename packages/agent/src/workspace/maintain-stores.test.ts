@@ -1,11 +1,17 @@
-import { mkdir, readdir, writeFile } from 'node:fs/promises'
+import { mkdir, readdir, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import type { Session } from '@tapetree/session'
 import { openFileStore } from '@tapetree/session/stores/file'
 import { systemClock } from '@tapetree/session/util/wait'
 import { TestFolder } from '../testing/test-folder.ts'
-import { collectSnapshots, eraseSnapshots, listSnapshotStores } from './maintain-stores.ts'
+import {
+  collectSnapshots,
+  eraseSnapshots,
+  lastRetention,
+  listSnapshotStores,
+  retainSnapshots,
+} from './maintain-stores.ts'
 import { WorkspaceSnapshots } from './workspace-snapshots.ts'
 
 const dayMs = 24 * 60 * 60_000
@@ -58,17 +64,119 @@ test('after a month only the snapshots at messages and the newest one are kept',
   expect(await has()).toEqual([true, false, true])
 })
 
-test('a store that is too large loses its oldest snapshots', async () => {
+test('the files at a message are kept if they were recorded before it', async () => {
   await using place = await Place.make()
   const session = await place.session()
-  const old = await place.record(session, 'old\n')
+  await place.record(session, 'first\n')
+  const atMessage = await place.record(session, 'by the agent\n', { when: 'after' })
+  await session.appendMessage('user', 'next')
+  await place.record(session, 'newest\n', { when: 'after' })
+  const store = await place.snapshots(session).store()
+  await place.collect({ now: Date.now() + 31 * dayMs })
+  expect(await store.has(atMessage)).toBe(true)
+})
+
+test('a store that is too large loses its oldest snapshots, but none at a message of the current branch', async () => {
+  await using place = await Place.make()
+  const session = await place.session()
+  const first = await place.record(session, 'first\n')
+  const root = session.leafId
+  const abandoned = await place.record(session, 'on an abandoned branch\n')
+  await session.branch(root)
+  const between = await place.record(session, 'by the agent\n', { when: 'after' })
   const newest = await place.record(session, 'newest\n')
   const store = await place.snapshots(session).store()
-  const [collected] = await place.collect({ now: Date.now() + 40 * dayMs, maxBytes: 1 })
-  expect([await store.has(old), await store.has(newest)]).toEqual([false, true])
-  expect(collected).toMatchObject({ folder: place.folders.work, trees: 1 })
+  const [collected] = await place.collect({ now: Date.now() + 40 * dayMs, limits: { maxBytes: 1 } })
+  const trees = { first, abandoned, between, newest }
+  const left = await Promise.all(Object.entries(trees).map(async ([name, tree]) => [name, await store.has(tree)]))
+  // The newest message was written when the files were those of the agent.
+  expect(Object.fromEntries(left)).toEqual({ first: true, abandoned: false, between: true, newest: true })
+  const kept = { branch: 3, pinned: 0, recent: 0, message: 0 }
+  expect(collected).toMatchObject({ folder: place.folders.work, kept, unreadableLogs: [] })
   expect(collected?.bytes).toBeLessThan(collected?.bytesBefore ?? 0)
   expect(await listSnapshotStores(place.folders.stores)).toHaveLength(1)
+})
+
+test('snapshots that only a log elsewhere names are kept, also if it is archived, until it is deleted', async () => {
+  await using place = await Place.make()
+  const sessions = openFileStore({ folder: place.root.at('elsewhere') })
+  const session = await sessions.create({ cwd: place.folders.work })
+  const tree = await place.record(session, 'named elsewhere\n')
+  const store = await place.snapshots(session).store()
+  await place.collect({})
+  expect(await store.has(tree)).toBe(true)
+  await session.close()
+  await sessions.archive(session.id)
+  await place.collect({})
+  expect(await store.has(tree)).toBe(true)
+  await rm(place.root.at(`elsewhere/.archive/${session.id}`), { recursive: true })
+  await place.collect({})
+  expect(await store.has(tree)).toBe(false)
+})
+
+test('snapshots that a log file outside of any store names are kept', async () => {
+  await using place = await Place.make()
+  await place.root.write('loose/talk.jsonl', '')
+  const session = await openFileStore({ folder: place.folders.sessions }).load(place.root.at('loose/talk.jsonl'))
+  const tree = await place.record(session, 'named by a file\n')
+  const store = await place.snapshots(session).store()
+  await place.collect({})
+  expect(await store.has(tree)).toBe(true)
+  await session.close()
+})
+
+test('nothing is deleted while the disk with a log is missing', async () => {
+  await using place = await Place.make()
+  const sessions = openFileStore({ folder: place.root.at('disk/sessions') })
+  const session = await sessions.create({ cwd: place.folders.work })
+  const tree = await place.record(session, 'on a disk\n')
+  const store = await place.snapshots(session).store()
+  await session.close()
+  await rename(place.root.at('disk'), place.root.at('unmounted'))
+  const [collected] = await place.collect({})
+  expect(await store.has(tree)).toBe(true)
+  expect(collected?.unreadableLogs).toEqual([place.root.at(`disk/sessions/${session.id}`)])
+})
+
+test('the trees of a working copy are kept, however old they are', async () => {
+  await using place = await Place.make()
+  const session = await place.session()
+  await place.record(session, 'one\n')
+  const store = await place.snapshots(session).store()
+  await place.root.write('work/a.txt', 'of the copy\n')
+  const { tree } = await store.take()
+  const { work } = place.folders
+  const workingCopy = { folder: work, root: work, copyOf: work, tree }
+  await session.append({ type: 'working_copy', workingCopy })
+  await place.collect({ now: Date.now() + 31 * dayMs, limits: { maxBytes: 1 } })
+  expect(await store.has(tree)).toBe(true)
+})
+
+test('old snapshots are deleted in the background once a day, and other stores are left alone', async () => {
+  await using place = await Place.make()
+  const session = await place.session()
+  await place.record(session, 'at a message\n')
+  const between = await place.record(session, 'after a call\n', { when: 'after' })
+  await place.record(session, 'newest\n', { when: 'after' })
+  const store = await place.snapshots(session).store()
+  const { stores, sessions } = place.folders
+  const retain = (days: number): ReturnType<typeof retainSnapshots> =>
+    retainSnapshots({ storesFolder: stores, sessionsFolder: sessions, now: Date.now() + days * dayMs })
+  expect(lastRetention(stores)).toBeUndefined()
+  expect(await retain(0)).toEqual([])
+  expect(lastRetention(stores)).toBeInstanceOf(Date)
+  expect([await retain(0.9), await retain(29)]).toEqual([undefined, []])
+  expect(await store.has(between)).toBe(true)
+  expect(await retain(31)).toMatchObject([{ folder: place.folders.work }])
+  expect(await store.has(between)).toBe(false)
+  expect(await retain(33)).toEqual([])
+})
+
+test('without snapshots, nothing is marked as looked through', async () => {
+  await using place = await Place.make()
+  const { stores, sessions } = place.folders
+  expect(await retainSnapshots({ storesFolder: stores, sessionsFolder: sessions })).toBeUndefined()
+  expect(lastRetention(stores)).toBeUndefined()
 })
 
 test('a store of sessions erases the snapshots together with a session', async () => {
@@ -97,7 +205,9 @@ class Place implements AsyncDisposable {
   }
 
   static async make(): Promise<Place> {
-    return new Place(await TestFolder.make({ 'work/a.txt': 'a\n' }))
+    const place = new Place(await TestFolder.make({ 'work/a.txt': 'a\n' }))
+    await mkdir(place.folders.sessions)
+    return place
   }
 
   async session(): Promise<Session> {

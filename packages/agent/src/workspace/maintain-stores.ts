@@ -1,9 +1,9 @@
-import { createReadStream, type Dirent } from 'node:fs'
-import { readdir, rm, stat } from 'node:fs/promises'
-import { join, sep } from 'node:path'
-import { createInterface } from 'node:readline'
+import { existsSync } from 'node:fs'
+import { readdir, rm, stat, writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
 import { withFileLock } from '@tapetree/session/stores/file'
-import { ShadowGit, textAt, textOf } from './shadow-git.ts'
+import { LogNames, logsOf, treesOfSession, type NamedTree, type Names } from './log-names.ts'
+import { ShadowGit, textAt, textOf, writeIfDifferent } from './shadow-git.ts'
 import { keepOnly } from './store-packs.ts'
 
 /** The file snapshots of one workspace. */
@@ -16,32 +16,53 @@ export interface SnapshotStoreInfo {
   bytes: number
 }
 
+/** How long snapshots are kept, and how much disk space those of one folder may use. */
+export interface SnapshotLimits {
+  /** All snapshots are kept for so long, and afterwards those at messages of the user. */
+  maxAgeMs: number
+  /** If a store is larger, older snapshots are deleted until it fits. */
+  maxBytes: number
+}
+
 export interface CollectOptions {
   /** Holds the stores of all workspaces. */
   storesFolder: string
-  /** Every log below this folder is read. Trees that no log names are deleted. */
+  /** Every log below this folder is read, and those elsewhere that have used a store. Trees that no log names are deleted. */
   sessionsFolder: string
   /** Logs of this session do not count: it is erased. */
   except?: string
   /** Only stores that have one of these trees. */
   having?: ReadonlySet<string>
   now?: number
-  maxBytes?: number
+  limits?: Partial<SnapshotLimits>
+  /** Stops before the next log or store. */
+  signal?: AbortSignal
 }
 
 export interface CollectedStore extends SnapshotStoreInfo {
   /** What was on disk before. */
   bytesBefore: number
-  /** Trees that logs name and that are kept. */
-  trees: number
+  /** How many snapshots are kept, each counted for the first reason. */
+  kept: {
+    /** At messages on the current branch of a session. */
+    branch: number
+    /** The newest of a session, or needed by an open restore or a working copy. */
+    pinned: number
+    /** Newer than the maximum age. */
+    recent: number
+    /** At other messages of the user. */
+    message: number
+  }
+  /** Logs that may name snapshots and cannot be read, because their disk is missing. Then nothing is deleted. */
+  unreadableLogs: string[]
 }
 
+type KeptReason = keyof CollectedStore['kept']
+
 const dayMs = 24 * 60 * 60_000
-/** All snapshots are kept for so long, and afterwards those at the start of a run. */
-const allKeptMs = 30 * dayMs
-const defaultMaxBytes = 2 * 1024 ** 3
-/** If a store is larger than it may be, older snapshots are deleted, until it fits. */
-const shorterMs = [allKeptMs, 14 * dayMs, 7 * dayMs, 3 * dayMs, dayMs]
+const defaultLimits: SnapshotLimits = { maxAgeMs: 30 * dayMs, maxBytes: 2 * 1024 ** 3 }
+/** If a store is too large, only the snapshots of this part of the maximum age are kept. */
+const shares = [1, 1 / 2, 1 / 4, 1 / 10, 1 / 30, 0]
 
 export async function listSnapshotStores(storesFolder: string): Promise<SnapshotStoreInfo[]> {
   const names = await readdir(storesFolder).catch(() => [])
@@ -76,31 +97,107 @@ async function newestTrees(path: string): Promise<string[]> {
 }
 
 /**
- * Deletes the snapshots that no log names or that are too old, and packs the rest. Waits for snapshots and restores in
- * progress, and they wait for it.
+ * Deletes the snapshots that no log names or that are too old, and packs the rest. Never deletes what the current branch of
+ * a session needs. Waits for snapshots and restores in progress, and they wait for it.
  */
 export async function collectSnapshots(options: CollectOptions): Promise<CollectedStore[]> {
-  const { storesFolder, having, now = Date.now(), maxBytes = defaultMaxBytes } = options
+  const { storesFolder, having, signal } = options
   const collected: CollectedStore[] = []
-  const logs: ReadLogs = new Map()
+  const logs = new LogNames(options)
   for (const store of await listSnapshotStores(storesFolder)) {
+    signal?.throwIfAborted()
     const git = new ShadowGit({ path: store.path, root: store.path })
-    if (having && (await treesIn(git, having)).length === 0) continue
-    const trees = await withFileLock(join(store.path, 'restore'), () =>
-      withFileLock(join(store.path, 'store'), async () => {
-        // Under the lock, so that no snapshot is taken whose line is not written yet.
-        const named = await readNames(options, logs)
-        let kept = await collect(git, named, (snapshot) => snapshot.isStart || now - snapshot.time <= allKeptMs)
-        for (const ageMs of shorterMs) {
-          if ((await bytesBelow(store.path)) <= maxBytes) break
-          kept = await collect(git, named, (snapshot) => now - snapshot.time <= ageMs)
-        }
-        return kept
-      }),
-    )
-    collected.push({ ...store, bytesBefore: store.bytes, bytes: await bytesBelow(store.path), trees })
+    if (having && (await treesIn(git, having)).size === 0) continue
+    collected.push(await collectStore(store, { git, logs, options }))
   }
   return collected
+}
+
+/**
+ * The same, but at most once a day, and only for stores with snapshots that are too old or that are too large: the others
+ * are not packed again. Returns undefined if it is not due.
+ */
+export async function retainSnapshots(options: CollectOptions): Promise<CollectedStore[] | undefined> {
+  const { storesFolder, now = Date.now(), signal } = options
+  const mark = join(storesFolder, 'last-retention')
+  const stores = await listSnapshotStores(storesFolder)
+  if (stores.length === 0) return undefined
+  const isDue = await withFileLock(join(storesFolder, 'retention'), async () => {
+    const age = now - Date.parse(textAt(mark).trim())
+    if (age >= 0 && age < dayMs) return false
+    await writeFile(mark, `${new Date(now).toISOString()}\n`)
+    return true
+  })
+  if (!isDue) return undefined
+  const collected: CollectedStore[] = []
+  const logs = new LogNames(options)
+  for (const store of stores) {
+    signal?.throwIfAborted()
+    const git = new ShadowGit({ path: store.path, root: store.path })
+    const { trees } = await logs.read((await knownLogs(store.path)).readable)
+    const { maxBytes, ...rule } = ruleOf(options)
+    const expired = [...trees].flatMap(([tree, named]) => (reasonToKeep(named, rule) ? [] : [tree]))
+    if (store.bytes > maxBytes || (await treesIn(git, new Set(expired))).size > 0)
+      collected.push(await collectStore(store, { git, logs, options }))
+  }
+  return collected
+}
+
+/** When old snapshots were last looked for in the background; undefined if never. */
+export function lastRetention(storesFolder: string): Date | undefined {
+  const time = Date.parse(textAt(join(storesFolder, 'last-retention')).trim())
+  return Number.isNaN(time) ? undefined : new Date(time)
+}
+
+async function collectStore(
+  store: SnapshotStoreInfo,
+  { git, logs, options }: { git: ShadowGit; logs: LogNames; options: CollectOptions },
+): Promise<CollectedStore> {
+  const { maxBytes, now, maxAgeMs } = ruleOf(options)
+  return withFileLock(join(store.path, 'restore'), () =>
+    withFileLock(join(store.path, 'store'), async () => {
+      // Under the lock, so that no snapshot is taken whose line is not written yet.
+      const { readable, unreadable } = await knownLogs(store.path)
+      const names = await logs.read(readable)
+      let kept: CollectedStore['kept'] = { branch: 0, pinned: 0, recent: 0, message: 0 }
+      if (unreadable.length === 0) {
+        await writeIfDifferent(join(store.path, 'logs'), readable.map((path) => `${path}\n`).join(''))
+        kept = await collect(git, names, (named) => reasonToKeep(named, { now, maxAgeMs }))
+        for (const share of shares) {
+          if ((await bytesBelow(store.path)) <= maxBytes) break
+          const rule = { now, maxAgeMs: maxAgeMs * share, isShort: true }
+          kept = await collect(git, names, (named) => reasonToKeep(named, rule))
+        }
+      }
+      const bytes = await bytesBelow(store.path)
+      return { ...store, bytesBefore: store.bytes, bytes, kept, unreadableLogs: unreadable }
+    }),
+  )
+}
+
+function ruleOf({ now = Date.now(), limits }: CollectOptions): SnapshotLimits & { now: number } {
+  return { ...defaultLimits, ...limits, now }
+}
+
+/** Undefined if the tree may be deleted. `isShort`: older messages on other branches do not count. */
+function reasonToKeep(
+  { time, isAtMessage, isOnBranch, isPinned }: NamedTree,
+  { now, maxAgeMs, isShort = false }: { now: number; maxAgeMs: number; isShort?: boolean },
+): KeptReason | undefined {
+  if (isOnBranch) return 'branch'
+  if (isPinned) return 'pinned'
+  if (maxAgeMs > 0 && now - time <= maxAgeMs) return 'recent'
+  return isAtMessage && !isShort ? 'message' : undefined
+}
+
+/** The logs that have used a store, by their paths. One whose folder is missing too may be on a disk that is missing. */
+async function knownLogs(path: string): Promise<{ readable: string[]; unreadable: string[] }> {
+  const known = { readable: new Array<string>(), unreadable: new Array<string>() }
+  for (const log of textAt(join(path, 'logs')).split('\n').filter(Boolean)) {
+    if (await logsOf(log)) known.readable.push(log)
+    else if (!existsSync(dirname(log))) known.unreadable.push(log)
+  }
+  return known
 }
 
 /**
@@ -111,137 +208,50 @@ export async function eraseSnapshots(
   sessionId: string,
   options: Pick<CollectOptions, 'storesFolder' | 'sessionsFolder'>,
 ): Promise<() => Promise<void>> {
-  const having = new Set<string>()
-  const entries = await readdir(options.sessionsFolder, { recursive: true, withFileTypes: true })
-  for (const entry of entries.filter((each) => isLog(each) && isOf(sessionId, each)))
-    for (const tree of (await namesInLog(join(entry.parentPath, entry.name))).trees.keys()) having.add(tree)
+  const having = await treesOfSession(sessionId, options.sessionsFolder)
   return async () => {
     if (having.size > 0) await collectSnapshots({ ...options, except: sessionId, having })
   }
 }
 
-/** What logs name. */
-interface Names {
-  /** By tree, the newest line that names it. */
-  trees: Map<string, { time: number; isStart: boolean }>
-  /** Kept whatever their age: the newest of each session, and those of restores that are still open. */
-  pinned: Set<string>
-  restores: Set<string>
-}
-
-function newNames(): Names {
-  return { trees: new Map(), pinned: new Set(), restores: new Set() }
-}
-
+/** Returns how many trees are kept, by reason. */
 async function collect(
   git: ShadowGit,
-  { trees, pinned, restores }: Names,
-  isKept: (snapshot: { time: number; isStart: boolean }) => boolean,
-): Promise<number> {
-  const wanted = [...trees].flatMap(([tree, snapshot]) => (isKept(snapshot) ? [tree] : []))
-  const kept = await treesIn(git, new Set([...wanted, ...pinned]))
-  await keepOnly(git, kept)
+  { trees, restores }: Names,
+  reasonOf: (named: NamedTree) => KeptReason | undefined,
+): Promise<CollectedStore['kept']> {
+  const reasons = new Map<string, KeptReason>()
+  for (const [tree, named] of trees) {
+    const reason = reasonOf(named)
+    if (reason) reasons.set(tree, reason)
+  }
+  const kept = await treesIn(git, new Set(reasons.keys()))
+  await keepOnly(git, [...kept])
   // Without an index, the next snapshot reads and stores every file.
   const working = await readdir(join(git.path, 'copies')).catch(() => [])
   for (const place of [git.path, ...working.map((name) => join(git.path, 'copies', name))])
     for (const tree of await newestTrees(place))
-      if (!kept.includes(tree)) await rm(join(place, `index-${tree}`), { force: true })
+      if (!kept.has(tree)) await rm(join(place, `index-${tree}`), { force: true })
   const copies = join(git.path, 'kept')
   for (const restoreId of await readdir(copies).catch(() => []))
     if (!restores.has(restoreId)) await rm(join(copies, restoreId), { recursive: true, force: true })
-  return kept.length
+  const counts: CollectedStore['kept'] = { branch: 0, pinned: 0, recent: 0, message: 0 }
+  for (const tree of kept) {
+    const reason = reasons.get(tree)
+    if (reason) counts[reason] += 1
+  }
+  return counts
 }
 
-async function treesIn(git: ShadowGit, ids: ReadonlySet<string>): Promise<string[]> {
-  if (ids.size === 0) return []
+async function treesIn(git: ShadowGit, ids: ReadonlySet<string>): Promise<Set<string>> {
+  if (ids.size === 0) return new Set()
   const input = [...ids].map((id) => `${id}\n`).join('')
   const { output } = await git.run(['cat-file', '--batch-check=%(objectname) %(objecttype)'], {
     variables: git.borrowing,
     input,
   })
-  return textOf(output)
-    .split('\n')
-    .flatMap((line) => (line.endsWith(' tree') ? [line.slice(0, -' tree'.length)] : []))
-}
-
-/** What each log names. A log that has the same size is not read again: logs only grow. */
-type ReadLogs = Map<string, { size: number; names: Names }>
-
-async function readNames({ sessionsFolder, except }: CollectOptions, logs: ReadLogs): Promise<Names> {
-  const names = newNames()
-  const entries = await readdir(sessionsFolder, { recursive: true, withFileTypes: true })
-  for (const entry of entries) {
-    const path = join(entry.parentPath, entry.name)
-    if (!isLog(entry) || (except !== undefined && isOf(except, entry))) continue
-    const { size } = await stat(path)
-    const known = logs.get(path)
-    const own = known?.size === size ? known.names : await namesInLog(path)
-    logs.set(path, { size, names: own })
-    for (const tree of own.pinned) names.pinned.add(tree)
-    for (const restoreId of own.restores) names.restores.add(restoreId)
-    for (const [tree, snapshot] of own.trees) addTree(names, tree, snapshot)
-  }
-  return names
-}
-
-function isLog(entry: Dirent): boolean {
-  return entry.isFile() && entry.name.includes('.jsonl')
-}
-
-/** The folder of a session has its id as its name. */
-function isOf(sessionId: string, { parentPath }: Dirent): boolean {
-  return parentPath.split(sep).includes(sessionId)
-}
-
-async function namesInLog(path: string): Promise<Names> {
-  const names = newNames()
-  let newest: string | undefined
-  for await (const line of createInterface({ input: createReadStream(path), crlfDelay: Infinity }))
-    newest = addNames(line, names) ?? newest
-  if (newest !== undefined) names.pinned.add(newest)
-  return names
-}
-
-const types = /"type":"(?:snapshot|restore|check|workspace|variants|variant_chosen)"/
-
-/** Returns the tree of a snapshot line. */
-function addNames(line: string, names: Names): string | undefined {
-  if (!types.test(line)) return undefined
-  let parsed: LineWithTrees
-  try {
-    parsed = JSON.parse(line) as LineWithTrees
-  } catch {
-    return undefined
-  }
-  const time = Date.parse(parsed.timestamp ?? '') || Date.now()
-  const { snapshot, restore } = parsed
-  const found = idsIn(parsed[parsed.type as 'snapshot'])
-  for (const tree of found) addTree(names, tree, { time, isStart: snapshot?.when === 'start' })
-  if (restore?.restore_id !== undefined) {
-    names.restores.add(restore.restore_id)
-    // An open restore can be finished or undone, however old it is.
-    for (const tree of found) if (restore.phase === 'start') names.pinned.add(tree)
-    if (restore.phase === 'end') for (const tree of found) names.pinned.delete(tree)
-  }
-  return snapshot?.tree
-}
-
-interface LineWithTrees {
-  type: string
-  timestamp?: string
-  snapshot?: { when?: string; tree?: string }
-  restore?: { restore_id?: string; phase?: string }
-}
-
-function addTree({ trees }: Names, tree: string, { time, isStart }: { time: number; isStart: boolean }): void {
-  const known = trees.get(tree)
-  trees.set(tree, { time: Math.max(time, known?.time ?? 0), isStart: isStart || known?.isStart === true })
-}
-
-/** Every id of a git object in a value. What is not a tree of the store is ignored later. */
-function idsIn(value: unknown): string[] {
-  if (typeof value === 'string') return /^(?:[0-9a-f]{40}|[0-9a-f]{64})$/.test(value) ? [value] : []
-  return typeof value === 'object' && value !== null ? Object.values(value).flatMap(idsIn) : []
+  const lines = textOf(output).split('\n')
+  return new Set(lines.flatMap((line) => (line.endsWith(' tree') ? [line.slice(0, -' tree'.length)] : [])))
 }
 
 async function bytesBelow(folder: string): Promise<number> {

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { link, mkdir, readdir, rename, rm, stat, statfs, writeFile } from 'node:fs/promises'
 import { homedir } from 'node:os'
-import { dirname, join, parse, relative, sep } from 'node:path'
+import { dirname, join, parse, relative, resolve, sep } from 'node:path'
 import { withFileLock } from '@tapetree/session/stores/file'
 import type { Clock } from '@tapetree/session/util/wait'
 import { realPath } from '../permissions/paths/real-path.ts'
@@ -125,6 +125,17 @@ export class SnapshotStore extends FileVersions {
     const store = new SnapshotStore(git, this.prefix)
     store.#globalExcludes = this.#globalExcludes
     return store
+  }
+
+  /** Records that a log names trees of this store, so that they are kept wherever the log is. */
+  async addLog(path: string): Promise<void> {
+    const log = resolve(path)
+    const file = join(this.#git.versions, 'logs')
+    const isKnown = (): boolean => textAt(file).split('\n').includes(log)
+    if (isKnown() || log.includes('\n')) return
+    await this.#alone(async () => {
+      if (!isKnown()) await writeIfDifferent(file, `${textAt(file)}${log}\n`)
+    })
   }
 
   /** Writes all files of a tree into the working tree, which is empty. */

@@ -78,6 +78,7 @@ export async function createVariant(
   const root = rootOf(places, session.id)
   await mkdir(root, { recursive: true, mode: 0o700 })
   const copy: WorkingCopy = { folder: join(root, store.prefix, '.'), root, copyOf: folder, tree, variants }
+  if (session.path !== undefined) await store.addLog(session.path)
   await session.append({ type: 'working_copy', workingCopy: copy })
   await fillWorkingCopy(store, { tree, root, plan })
   await appendSnapshot(session, { ...snapshot, when: 'start', by: 'outside' })

@@ -422,9 +422,10 @@ export class WorkspaceSnapshots {
   }
 
   async #open(): Promise<SnapshotStore | undefined> {
-    const { folder, storesFolder, copyOf, clock } = this.#options
+    const { session, folder, storesFolder, copyOf, clock } = this.#options
     try {
       const store = await SnapshotStore.open({ folder: copyOf?.folder ?? folder, storesFolder, clock })
+      if (session.path !== undefined) await store.addLog(session.path)
       // An earlier process may have been killed before it copied what its first snapshot borrowed.
       await store.own().catch(() => undefined)
       return copyOf ? store.workingCopy(copyOf.root) : store

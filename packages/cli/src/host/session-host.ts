@@ -15,6 +15,8 @@ import {
 } from '@tapetree/server'
 import { SessionError, type Session, type SessionStore } from '@tapetree/session'
 import type { Comparison } from '@tapetree/session/screen'
+import { settledWithin } from '@tapetree/session/util/deadline'
+import { systemClock } from '@tapetree/session/util/wait'
 import type { Io } from '../command-line/io.ts'
 import { placesOf } from './places.ts'
 import type { OpenedSession } from '../session-source.ts'
@@ -42,7 +44,12 @@ export interface SessionHostOptions {
   /** How many entries a screen loads first. */
   window?: number
   clientName?: string
+  /** `listen` also deletes old file snapshots in the background. */
+  retainsSnapshots?: boolean
 }
+
+/** How long closing waits for the deletion of old file snapshots. */
+const retainingMs = 1000
 
 /** The sessions that this process owns, and access to those of others. Announces its socket with every session; `listen` opens it. */
 export class SessionHost implements AsyncDisposable {
@@ -56,6 +63,7 @@ export class SessionHost implements AsyncDisposable {
   /** Sessions of others that are followed until they are closed. */
   readonly #followed = new Set<Promise<void>>()
   #server: Promise<SocketServer> | undefined
+  #retaining: Promise<void> | undefined
 
   private constructor(options: SessionHostOptions, socketPath: string | undefined) {
     const { store, observers } = options
@@ -112,8 +120,20 @@ export class SessionHost implements AsyncDisposable {
     return opened
   }
 
+  /** Deletes old file snapshots in the background, at most once a day. */
+  retainSnapshots(): void {
+    const { io, onProblem } = this.#options
+    const { signal } = this.#closing
+    this.#retaining ??= import('./retain-snapshots.ts')
+      .then(({ retainInBackground }) => retainInBackground(io, signal))
+      .catch((error: unknown) => {
+        if (!signal.aborted) onProblem?.({ source: 'file snapshots', message: messageOf(error) })
+      })
+  }
+
   /** Lets other processes attach. Call it after the first frame. */
   async listen(): Promise<void> {
+    if (this.#options.retainsSnapshots) this.retainSnapshots()
     const { socketPath: path, sessions } = this
     if (path === undefined || this.#closing.signal.aborted) return
     this.#server ??= import('./socket-server.ts').then(({ serveSocket }) => serveSocket(sessions, path))
@@ -166,6 +186,8 @@ export class SessionHost implements AsyncDisposable {
     const server = await this.#server?.catch(() => undefined)
     if (server) await server.close()
     else await this.sessions.close()
+    // A git command that packs a large store may take longer. The process can exit meanwhile: nothing is lost.
+    if (this.#retaining) await settledWithin(this.#retaining, { ms: retainingMs, clock: systemClock })
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

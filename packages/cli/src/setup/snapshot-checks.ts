@@ -1,5 +1,6 @@
 import {
   isSnapshotStoreWhole,
+  lastRetention,
   listSnapshotStores,
   repairSnapshotStore,
   SnapshotStore,
@@ -9,6 +10,7 @@ import type { SessionStore } from '@tapetree/session'
 import type { Io } from '../command-line/io.ts'
 import { openStore } from '../host/open-store.ts'
 import type { Places } from '../host/places.ts'
+import { retentionText, snapshotLimits } from '../host/retain-snapshots.ts'
 import { ok, warning, type Check } from './doctor-checks.ts'
 
 /** Sessions of this folder that are looked at, newest first. */
@@ -26,6 +28,7 @@ export async function snapshotChecks(places: Places, { cwd, env, home }: Io): Pr
         ? ok('file snapshots', 'The files of this folder can be recorded and put back.')
         : warning('file snapshots', reason, 'What a session changes here cannot be put back.'),
       ...(await storeChecks(stores)),
+      ...(await retentionChecks(stores, { places, env, home })),
       ...(await restoreChecks(store, cwd)),
     ]
   } finally {
@@ -52,6 +55,25 @@ async function storeChecks(stores: readonly SnapshotStoreInfo[]): Promise<Check[
       return `The next snapshot of ${store.folder} stores every file again.`
     },
   }))
+}
+
+/** Whether old snapshots are deleted, and folders whose snapshots use more space than they should. */
+async function retentionChecks(
+  stores: readonly SnapshotStoreInfo[],
+  { places, ...io }: Pick<Io, 'env' | 'home'> & { places: Places },
+): Promise<Check[]> {
+  if (stores.length === 0) return []
+  const limits = await snapshotLimits(io)
+  const large = stores.filter(({ bytes }) => bytes > limits.maxBytes)
+  const text = retentionText(limits, lastRetention(places.workspaces))
+  if (large.length === 0) return [ok('snapshot retention', text)]
+  return large.map(({ folder, bytes }) =>
+    warning(
+      'snapshot retention',
+      `The file snapshots of ${folder} use ${(bytes / 1e6).toFixed(0)} MB. ${text}`,
+      'tapetree workspace gc',
+    ),
+  )
 }
 
 async function restoreChecks(store: SessionStore, cwd: string): Promise<Check[]> {

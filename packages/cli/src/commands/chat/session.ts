@@ -138,6 +138,7 @@ export function openChatHost({ io, store, flags, problems }: ChatHostOptions): P
     flags,
     window: 200,
     clientName: 'terminal',
+    retainsSnapshots: true,
     // Notices describe setting problems without a source, so that the same sentence appears once.
     onProblem: ({ source, message }) => problems.add(source === 'settings' ? message : `${source}: ${message}`),
   })

@@ -74,6 +74,7 @@ export async function serve(invocation: Invocation, io: Io): Promise<ExitCode> {
       try {
         const { pairRole: role, reach } = options
         await announce(server, { io, role, reach, asJson: flag(invocation, 'json') })
+        host.retainSnapshots()
         if (!io.signal.aborted) await once(io.signal, 'abort')
         if (options.drainMs > 0) await server.drain(options.drainMs)
       } finally {

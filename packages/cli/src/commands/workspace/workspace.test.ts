@@ -4,19 +4,25 @@ import { systemClock } from '@tapetree/session/util/wait'
 import { readdir, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { retainInBackground } from '../../host/retain-snapshots.ts'
 import { SessionHome } from '../../testing/session-home.ts'
 
 test('the size of file snapshots is shown, and gc deletes those that no session names', async () => {
   await using home = await SessionHome.make()
-  expect(await home.run(['workspace', 'size'])).toMatchObject({ code: 0, err: 'There are no file snapshots yet.\n' })
+  for (const command of ['size', 'gc'])
+    expect(await home.run(['workspace', command])).toMatchObject({ code: 0, err: 'There are no file snapshots yet.\n' })
   const id = await home.session((session) => record(home, session, 'x'.repeat(100_000)))
   const { out, err } = await home.run(['workspace', 'size'])
   expect(out).toMatch(/^SIZE +FOLDER\n\d+\.\d MB +\S+work\n$/)
   expect(err).toContain('in all. To delete old snapshots: tapetree workspace gc')
-  await home.run(['workspace', 'gc'])
+  expect(err).toContain('deleted by themselves after 30 days, or above 2147 MB a folder; not yet.')
+  const collected = await home.run(['workspace', 'gc'])
+  expect(collected.err).toContain(`${home.cwd}: kept 1 snapshot: 1 at messages of current branches.\n`)
   expect(await storedFiles(home)).toBeGreaterThan(0)
   await rm(join(home.root, 'tapetree', 'sessions', id), { recursive: true })
-  expect(await home.json('workspace', 'gc')).toMatchObject({ workspaces: [{ folder: home.cwd, trees: 0 }] })
+  expect(await home.json('workspace', 'gc')).toMatchObject({
+    workspaces: [{ folder: home.cwd, kept: { branch: 0, pinned: 0, recent: 0, message: 0 } }],
+  })
   expect(await storedFiles(home)).toBe(0)
 })
 
@@ -25,7 +31,7 @@ test('deleting a session for good deletes the files that only it names', async (
   const id = await home.session((session) => record(home, session, 'one'))
   const kept = await home.session((session) => record(home, session, 'two'))
   expect(await home.run(['sessions', 'delete', id, '--forever', '--yes'])).toMatchObject({ code: 0 })
-  expect(await home.json('workspace', 'gc')).toMatchObject({ workspaces: [{ trees: 1 }] })
+  expect(await home.json('workspace', 'gc')).toMatchObject({ workspaces: [{ kept: { branch: 1 } }] })
   await home.run(['sessions', 'delete', kept, '--forever', '--yes'])
   expect(await storedFiles(home)).toBe(0)
 })
@@ -51,6 +57,23 @@ test('doctor says why there are no file snapshots', async () => {
   await using home = await SessionHome.make()
   const { out } = await home.run(['doctor', '--json'], { cwd: home.root })
   expect(out).toContain('There are no file snapshots of the home folder.')
+})
+
+test('a chat deletes old snapshots in the background, by the limits of the settings, and doctor tells', async () => {
+  await using home = await SessionHome.make()
+  await home.session((session) => record(home, session, 'one'))
+  const io = {
+    env: { ...home.env, TAPETREE_SNAPSHOTS_MAX_BYTES: '1', TAPETREE_SNAPSHOTS_MAX_AGE_DAYS: '3' },
+    home: home.root,
+  }
+  await retainInBackground(io, new AbortController().signal)
+  const today = new Date().toISOString().slice(0, 10)
+  const { checks } = JSON.parse((await home.run(['doctor', '--json'], { env: io.env })).out) as {
+    checks: { name: string; says: string }[]
+  }
+  const said = checks.find(({ name }) => name === 'snapshot retention')?.says
+  expect(said).toMatch(new RegExp(`MB. Old snapshots are deleted .* after 3 days, or above 0 MB .* last on ${today}`))
+  expect(await storedFiles(home)).toBeGreaterThan(0)
 })
 
 /** Writes a file and records it in a session. */
