@@ -32,6 +32,7 @@ const readers: Item[] = [
       page('Choose a model', '/guides/choose-a-model'),
       page('Tools', '/guides/tools'),
       page('Permissions', '/guides/permissions'),
+      page('Sandbox', '/guides/sandbox'),
       page('Subagents', '/guides/subagents'),
       page('Secrets', '/guides/secrets'),
       page('Trust', '/guides/trust'),

@@ -69,6 +69,7 @@ type ThinkingLevel = NonNullable<Choice['thinkingLevel']>
 export const modeMeanings: Readonly<Record<PermissionMode, string>> = {
   ask: 'reads are allowed, everything else asks',
   'accept-edits': 'writing files in the folder is allowed too',
+  sandboxed: 'edits too, and commands in a sandbox; leaving it asks',
   plan: 'only reads, until you accept a plan',
   auto: 'everything is allowed unless a rule denies it',
 }

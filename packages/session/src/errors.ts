@@ -15,6 +15,7 @@ export type SessionErrorCode =
   | 'blob-missing'
   | 'invalid-pack'
   | 'queue-empty'
+  | 'mode-not-usable' // this machine cannot run commands in a sandbox
   | 'message-not-found'
 
 /** The only error class of this package. Programs read `code`; the message is a sentence for people. */

@@ -73,7 +73,7 @@ function variantsOf(op: Operation, { followUp, steer, entry, request }: Ids): Re
     case 'set_thinking_level':
       return [{ level: 'high' }]
     case 'set_config':
-      return ['ask', 'accept-edits', 'plan', 'auto'].map((mode) => ({ mode }))
+      return ['ask', 'accept-edits', 'sandboxed', 'plan', 'auto'].map((mode) => ({ mode }))
     case 'compact':
       return [{}, { instructions: 'all' }]
     case 'branch':

@@ -16,10 +16,12 @@ import type { PermissionMode } from '../permissions/modes.ts'
 import type { Requests } from '../permissions/requests.ts'
 import type { RedactionPolicy, Redactor } from '@tapetree/redact'
 import type { Gate, Tool } from '../tools/tool.ts'
+import type { CommandSandbox } from '../tools/commands/command.ts'
 import type { Jobs } from '../tools/commands/jobs.ts'
 import type { Expansion } from '../prompt/expand.ts'
 import { onlyModel, type ModelSource } from './model-choice.ts'
 import type { RunSettings } from '../run/run-settings.ts'
+import type { Sandbox } from '../sandbox/sandbox.ts'
 import type { WorkspaceSnapshots } from '../workspace/workspace-snapshots.ts'
 
 /** A value, or a function that is called each time the value is needed. */
@@ -63,6 +65,11 @@ export interface AgentSessionOptions {
   defaultMode?: PermissionMode
   /** A recorded mode that is wider is narrowed to this one when the session is opened. */
   maxMode?: PermissionMode
+  /**
+   * The sandbox for commands in mode `sandboxed`. It is opened when the mode is first used. Without it, or if it does not work, that mode
+   * is like `ask`.
+   */
+  sandbox?: () => Promise<Sandbox>
   /** Replaces the permission gate. */
   gate?: Gate | ((requests: Requests) => Gate)
   /** What happens to a permission request if no person can answer it. Default: it stays pending. */
@@ -88,6 +95,8 @@ export interface ToolsContext {
   jobs: Jobs
   /** The redaction policy of the session, for tools that write to disk themselves. */
   redaction: RedactionPolicy
+  /** For `bash`: the sandbox of the session, if it has one. */
+  sandbox?: CommandSandbox
 }
 
 export interface PromptOptions extends Partial<Pick<RunSettings, 'temperature' | 'maxOutputTokens'>> {

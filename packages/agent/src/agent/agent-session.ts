@@ -67,6 +67,7 @@ export class AgentSession {
       // Fails here, before the first run, if two tools have the same name.
       agent.#open.tools()
       await agent.#open.permissionMode.begin(options)
+      await agent.#open.fallBack()
       await agent.#hooks.sessionStart({ sessionId: session.id })
       return agent
     } catch (error) {
@@ -258,6 +259,13 @@ export class AgentSession {
    */
   async setMode(mode: PermissionMode, cause?: Cause): Promise<void> {
     await this.#open.permissionMode.set(mode, cause)
+    const problem = mode === 'sandboxed' ? await this.#open.fallBack() : undefined
+    if (problem !== undefined) throw new SessionError('mode-not-usable', problem)
+  }
+
+  /** Why commands cannot run in a sandbox, if the session was to use one: a sentence, with the repair. */
+  async sandboxProblem(): Promise<string | undefined> {
+    return this.#open.wantedSandbox ? this.#open.sandboxProblem() : undefined
   }
 
   // History

@@ -1,4 +1,5 @@
 import type { ModelReference, SessionStore } from '@tapetree/session'
+import { createHash } from 'node:crypto'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
 import { systemClock, type Clock } from '@tapetree/session/util/wait'
@@ -16,10 +17,12 @@ import {
 } from '../models/registry/model-registry.ts'
 import type { Model } from '../models/model.ts'
 import type { Rule } from '../permissions/rules.ts'
+import type { SandboxSupport } from '../sandbox/probe.ts'
+import { Sandbox } from '../sandbox/sandbox.ts'
 import { loadResources, type Resources } from '../resources/load-resources.ts'
 import type { TrustedContent } from '../resources/resource-files.ts'
 import type { Settings } from '../settings/built-in.ts'
-import { configFolder } from '../settings/config-files.ts'
+import { configFolder, SettingsError } from '../settings/config-files.ts'
 import { Credentials, type Keyring } from '../settings/credentials.ts'
 import {
   changedProgram,
@@ -77,6 +80,15 @@ export interface CodingAgentOptions {
   /** The host of the session, such as `server` or `terminal`. */
   owner?: string
   clock?: Clock
+  /** Lets commands run in a sandbox. Absent: mode `sandboxed` is like `ask`. */
+  sandbox?: {
+    /** Keeps what commands write outside of the working folder, for each folder. */
+    folder: string
+    /** Our own data and settings, which no command may read. */
+    own: readonly string[]
+    /** Default: tries bubblewrap. */
+    support?: SandboxSupport
+  }
   /** Keeps the file snapshots of all folders, unless the settings turn them off. Absent: none are made. */
   snapshotsFolder?: string
   fetch?: typeof globalThis.fetch
@@ -114,6 +126,9 @@ export async function openCodingAgent(options: CodingAgentOptions): Promise<Codi
   const settings = await loadSettings({ cwd, home, env, trust, ...(options.flags && { flags: options.flags }) })
   for (const { message } of settings.problems) onProblem({ source: 'settings', message })
   const { values } = settings
+
+  const sandbox = sandboxOf(options, { home, workingFolder, ...values.sandbox })
+  if (values.sandbox.isRequired) requireSandbox((await sandbox?.())?.support)
 
   const trusted = trust.state === 'trusted' ? trustedParts(trust.project) : undefined
   // Programs start from the disk, so they are compared with the trusted version before each start.
@@ -162,10 +177,16 @@ export async function openCodingAgent(options: CodingAgentOptions): Promise<Codi
       cwd: workingFolder,
       clock,
       models: withOwnModels(options.models, registryModels({ registry, extensions, cycle: values.modelCycle })),
-      tools: ({ jobs, redaction }) =>
+      ...(sandbox && { sandbox }),
+      tools: ({ jobs, redaction, sandbox: box }) =>
         extensions
           .withTools([
-            ...allTools({ jobs, redaction, allowPrivateAddresses: values.web.allowPrivateAddresses }),
+            ...allTools({
+              jobs,
+              redaction,
+              allowPrivateAddresses: values.web.allowPrivateAddresses,
+              ...(box && { bash: { sandbox: box } }),
+            }),
             ...mcp.tools(),
             ...(options.tools ?? []),
           ])
@@ -187,6 +208,8 @@ export async function openCodingAgent(options: CodingAgentOptions): Promise<Codi
       ...(options.snapshotsFolder !== undefined &&
         values.snapshots.isEnabled && { snapshotsFolder: options.snapshotsFolder }),
     })
+    const sandboxProblem = await session.sandboxProblem()
+    if (sandboxProblem !== undefined) onProblem({ source: 'sandbox', message: sandboxProblem })
     const modelProblem = missingModelOf(session)
     if (modelProblem !== undefined) onProblem({ source: 'model', message: modelProblem })
     const close = async (): Promise<void> => {
@@ -199,6 +222,36 @@ export async function openCodingAgent(options: CodingAgentOptions): Promise<Codi
     throw error
   }
 }
+
+/** Opens the sandbox of a folder once. Sessions of the same folder share its caches. */
+function sandboxOf(
+  { sandbox }: Pick<CodingAgentOptions, 'sandbox'>,
+  { home, workingFolder, showsSecretFiles }: { home: string; workingFolder: string; showsSecretFiles: boolean },
+): (() => Promise<Sandbox>) | undefined {
+  if (!sandbox) return undefined
+  const { folder, own, support } = sandbox
+  const id = createHash('sha256').update(workingFolder).digest('hex').slice(0, 24)
+  let opened: Promise<Sandbox> | undefined
+  return () =>
+    (opened ??= Sandbox.open({
+      folders: [workingFolder],
+      home,
+      keep: join(folder, id),
+      own: [folder, ...own],
+      showsOwnSecrets: showsSecretFiles,
+      ...(support && { support }),
+    }))
+}
+
+function requireSandbox(support: SandboxSupport = noSandbox): void {
+  if (support.type !== 'none') return
+  throw new SettingsError(
+    'sandbox-missing',
+    `A sandbox is required, and commands cannot run in one here. ${support.reason} ${support.repair}`,
+  )
+}
+
+const noSandbox: SandboxSupport = { type: 'none', reason: 'This program offers no sandbox.', repair: '' }
 
 interface TrustedParts {
   /** The trusted version of an extension of the project; undefined for an extension from elsewhere. */

@@ -18,6 +18,7 @@ import type { RunDeps } from '../run/run-deps.ts'
 import type { ResolvedOptions } from './agent-session-options.ts'
 import { gateUntilLeaving, untilLeaving, RunningCalls } from './suspend.ts'
 import type { ModelChoice, MissingModel } from './model-choice.ts'
+import { SessionSandbox } from './session-sandbox.ts'
 import { UserCommands } from './shell.ts'
 import { redactingModel, redactionOf } from './redaction.ts'
 import { defaultRunSettings } from '../run/run-settings.ts'
@@ -51,6 +52,7 @@ export class OpenSession {
   readonly permissionMode: SessionMode
   readonly #options: ResolvedOptions
   readonly #gate: Gate
+  readonly #sandbox: SessionSandbox | undefined
   readonly #cwd: string
   readonly #shared: SharedSession
   readonly #redactor: Redactor
@@ -59,6 +61,7 @@ export class OpenSession {
   readonly #runningCalls: RunningCalls
   #exitPlan: Tool | undefined
   #isRewinding = false
+  #wantedSandbox = false
 
   constructor({ session, choice, options, cwd, observe, openChild }: OpenSessionDeps) {
     this.session = session
@@ -73,6 +76,9 @@ export class OpenSession {
     this.requests = this.#shared.requestsFor(session)
     this.jobs = this.#shared.jobs
     this.files = options.parentFiles ? undefined : this.#openSnapshots()
+    const { sandbox } = options
+    this.#sandbox =
+      sandbox && new SessionSandbox({ open: sandbox, cwd, files: () => options.parentFiles ?? this.files })
     this.#gate = gateUntilLeaving(options.gate?.(this.requests) ?? this.#permissionGate(), this.#leaving.signal)
     this.#runningCalls = new RunningCalls(session)
     this.subagents = new Subagents({
@@ -137,14 +143,40 @@ export class OpenSession {
 
   /** The tools that the model is offered in the current mode. */
   tools(): readonly Tool[] {
-    const { tools = ({ jobs, redaction }) => allTools({ jobs, redaction }), hasSubagents = true } = this.#options
+    const {
+      tools = ({ jobs, redaction, sandbox }) => allTools({ jobs, redaction, ...(sandbox && { bash: { sandbox } }) }),
+      hasSubagents = true,
+    } = this.#options
     // Its schema is converted once: the tools are requested in every turn.
     this.#exitPlan ??= exitPlanTool({ onAccepted: () => this.permissionMode.set('ask') })
-    const given = tools({ session: this.session, jobs: this.jobs, redaction: this.#redactor.policy })
+    const given = tools({
+      session: this.session,
+      jobs: this.jobs,
+      redaction: this.#redactor.policy,
+      ...(this.#sandbox && { sandbox: this.#sandbox }),
+    })
     return toolsFor(
       this.mode,
       distinct([...given, ...(hasSubagents ? [taskTool(this.subagents)] : []), this.#exitPlan]),
     )
+  }
+
+  /** Why commands cannot run in a sandbox: a sentence, with the repair. */
+  async sandboxProblem(): Promise<string | undefined> {
+    return this.#sandbox?.problem()
+  }
+
+  /** Whether mode `sandboxed` was to be used when the session was opened. */
+  get wantedSandbox(): boolean {
+    return this.#wantedSandbox
+  }
+
+  /** If the sandbox does not work, mode `sandboxed` becomes `ask`, and the log says why. */
+  async fallBack(): Promise<string | undefined> {
+    this.#wantedSandbox = this.mode === 'sandboxed'
+    const problem = this.#wantedSandbox ? await this.sandboxProblem() : undefined
+    if (problem !== undefined) await this.permissionMode.set('ask', undefined, problem)
+    return problem
   }
 
   /** Occupies the slot, so that no run works on the files meanwhile. */
@@ -254,6 +286,7 @@ export class OpenSession {
       requests: this.requests,
       policy: () => ({ cwd: this.#cwd, home: homedir(), ...policy?.(), mode: this.mode }),
       ...(whenUnanswered && { whenUnanswered }),
+      ...(this.#sandbox && { sandbox: this.#sandbox }),
     })
   }
 }

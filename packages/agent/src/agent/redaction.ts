@@ -34,6 +34,7 @@ const isRedacted: Record<Draft['type'], boolean> = {
   submission: true,
   permission_result: true,
   plan: true,
+  blocked: true,
   error: true,
   unknown_record: true,
   // We write these, or the model made them and they must be found again unchanged.

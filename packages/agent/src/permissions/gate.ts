@@ -1,12 +1,13 @@
 import type { PermissionOption } from '@tapetree/session/format'
-import type { Gate, GateCall, Verdict, Access } from '../tools/tool.ts'
+import type { Access, BoxKind, Gate, GateCall, Verdict } from '../tools/tool.ts'
 import { judgeCall } from './judge-call.ts'
+import type { Deletion } from './deleted-paths.ts'
 import type { Judgement, Policy } from './policy.ts'
 import type { PermissionResult, RequestOption, Requests } from './requests.ts'
 import { ruleSchema, type Rule, type RuleLayers } from './rules.ts'
 import { visibleText } from '../util/visible-text.ts'
 
-export interface GatePolicy extends Omit<Policy, 'rules'> {
+export interface GatePolicy extends Omit<Policy, 'rules' | 'hasSandbox'> {
   readonly rules?: Partial<Omit<RuleLayers, 'session'>>
 }
 
@@ -16,6 +17,17 @@ export interface PermissionGateOptions {
   policy: () => GatePolicy
   /** `deny` if no user can answer: a script, a server without clients. Default: the request stays pending. */
   whenUnanswered?: 'wait' | 'deny'
+  /** The sandbox of the session. Without it, mode `sandboxed` is like `ask`. */
+  sandbox?: GateSandbox
+}
+
+/** What the gate must know about the sandbox of a session. */
+export interface GateSandbox {
+  isUsable(): Promise<boolean>
+  /** What a command in it may do, for permission requests: "may write in /repo, may not use the network". */
+  describe(): Promise<string>
+  /** The first of these files that exists and that no snapshot holds. */
+  findUnheld(deletions: readonly Deletion[]): Promise<string | undefined>
 }
 
 /** Allows calls by rules and mode, and asks the user about the rest. */
@@ -28,10 +40,11 @@ export class PermissionGate implements Gate {
 
   async admit(call: GateCall, signal: AbortSignal): Promise<Verdict> {
     const { requests, whenUnanswered = 'wait' } = this.#options
-    const judgement = this.#judge(call)
+    const judgement = await this.#judgeWithFiles(call)
+    const { box } = 'box' in judgement ? judgement : {}
     switch (judgement.effect) {
       case 'allow':
-        return { type: 'allowed' }
+        return { type: 'allowed', ...(box && { box }) }
       case 'deny':
         return { type: 'denied', reason: judgement.reason }
       case 'ask': {
@@ -45,16 +58,42 @@ export class PermissionGate implements Gate {
           runId,
           callId,
           tool,
-          title: titleOf(call, judgement.reason),
+          title: titleOf(call, [judgement.reason, ...(await this.#placeOf(call, box))]),
           input,
           options: optionsFor(judgement),
         }
-        return verdictOf(await requests.ask(question, signal))
+        const verdict = verdictOf(await requests.ask(question, signal))
+        return verdict.type === 'allowed' && box ? { ...verdict, box } : verdict
       }
       default:
         judgement satisfies never
         return { type: 'denied', reason: 'It cannot be analyzed.' }
     }
+  }
+
+  async #judgeWithFiles(call: GateCall): Promise<Judgement> {
+    const { sandbox } = this.#options
+    const judgement = this.#judge(call, await this.#hasSandbox())
+    if (judgement.effect !== 'allow' || !judgement.deletes || !sandbox) return judgement
+    const unheld = await sandbox.findUnheld(judgement.deletes)
+    if (unheld === undefined) return judgement
+    return {
+      effect: 'ask',
+      reason: `It deletes ${unheld}, which no snapshot holds.`,
+      ...(judgement.box && { box: judgement.box }),
+    }
+  }
+
+  async #hasSandbox(): Promise<boolean> {
+    const { policy, sandbox } = this.#options
+    return policy().mode === 'sandboxed' && ((await sandbox?.isUsable()) ?? false)
+  }
+
+  /** Where a command runs if the user allows it. */
+  async #placeOf({ access }: GateCall, box: BoxKind | undefined): Promise<string[]> {
+    if (!access.some(({ type }) => type === 'command') || !(await this.#hasSandbox())) return []
+    if (box === undefined) return ['If you allow it, it runs outside of the sandbox, with all your rights.']
+    return [`It runs in the sandbox: ${(await this.#options.sandbox?.describe()) ?? ''}.`]
   }
 
   /**
@@ -70,11 +109,11 @@ export class PermissionGate implements Gate {
     return isReadable ? call.preflight() : undefined
   }
 
-  #judge(call: Pick<GateCall, 'tool' | 'readOnly' | 'access'>): Judgement {
+  #judge(call: Pick<GateCall, 'tool' | 'readOnly' | 'access'>, hasSandbox = false): Judgement {
     const { rules, ...policy } = this.#options.policy()
     const { user = [], project = [], trustsProject = false } = rules ?? {}
     const session = this.#options.requests.grants.flatMap(rulesGranted)
-    return judgeCall(call, { ...policy, rules: { user, project, session, trustsProject } })
+    return judgeCall(call, { ...policy, hasSandbox, rules: { user, project, session, trustsProject } })
   }
 }
 
@@ -128,13 +167,13 @@ function quoted(word: string, index: number, words: string[]): string {
  * The complete action, and the reason for the request. A tool that changes a file also reads it: only the change is named.
  * If reading it needs permission, the reason says so.
  */
-function titleOf({ tool, access }: GateCall, reason: string): string {
+function titleOf({ tool, access }: GateCall, reasons: readonly string[]): string {
   const written = new Set(access.flatMap((each) => (each.type === 'write' ? [each.path] : [])))
   const what = access
     .filter((each) => each.type !== 'read' || !written.has(each.path))
     .map(describeAccess)
     .filter(Boolean)
-  return visibleText(`${what.length > 0 ? what.join('\n') : tool}\n${reason}`)
+  return visibleText([...(what.length > 0 ? what : [tool]), ...reasons].join('\n'))
 }
 
 function describeAccess(access: Access): string {

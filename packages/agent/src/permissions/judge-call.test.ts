@@ -26,7 +26,10 @@ const fetch: Access[] = [{ type: 'fetch', url: 'https://example.org/page' }]
 const foreign: Access[] = [{ type: 'tool', name: 'server__act', readOnly: false }]
 
 describe('actions without a request', () => {
-  const table: Record<string, { access: Access[]; readOnly?: boolean; effects: Record<PermissionMode, string> }> = {
+  const table: Record<
+    string,
+    { access: Access[]; readOnly?: boolean; effects: Record<Exclude<PermissionMode, 'sandboxed'>, string> }
+  > = {
     'a file is read': {
       access: read('/repo/a.ts'),
       readOnly: true,
@@ -79,7 +82,8 @@ describe('actions without a request', () => {
 
   test.each(Object.entries(table))('in each mode when %s', (_, { access, readOnly = false, effects }) => {
     const judged = permissionModes.map((mode) => [mode, effect(access, policyWith({ mode }), { readOnly })])
-    expect(Object.fromEntries(judged)).toEqual(effects)
+    // Without a sandbox, mode `sandboxed` is like `ask`.
+    expect(Object.fromEntries(judged)).toEqual({ ...effects, sandboxed: effects.ask })
   })
 })
 

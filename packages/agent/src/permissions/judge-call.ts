@@ -30,7 +30,11 @@ function judgeAccess(access: Access, policy: Policy): Judgement {
     case 'write':
       return judgeWrite(usePath(access.path), policy)
     case 'command':
-      return judgeCommand(access.command, { cwd: access.cwd, policy })
+      return judgeCommand(access.command, {
+        cwd: access.cwd,
+        policy: access.canSandbox ? policy : { ...policy, hasSandbox: false },
+        ...(access.outside !== undefined && { outside: access.outside }),
+      })
     case 'fetch':
       return judgeFetch(access.url, policy)
     case 'ask':

@@ -1,9 +1,11 @@
 import { realPath } from './paths/real-path.ts'
-import { judgeRead, judgeWrite, mayControl } from './judge-path.ts'
-import { usePath } from './paths/path-use.ts'
-import { allowed, worst, type Judgement, type Policy } from './policy.ts'
-import { effectOf, matchCommand, noRules, type Rule } from './rules.ts'
-import { readCommandLine, type SimpleCommand } from './shell/command-reader.ts'
+import { deletionsOf } from './deleted-paths.ts'
+import { isSecret, judgeRead, judgeWrite, mayControl } from './judge-path.ts'
+import { whyOutside } from './outside-programs.ts'
+import { staysWithin, usePath, type PathUse } from './paths/path-use.ts'
+import { allowed, editableFolders, isBoxed, worst, type Judgement, type Policy } from './policy.ts'
+import { effectOf, matchCommand, matchPath, noRules, type Rule } from './rules.ts'
+import { readCommandLine, type CommandLine, type SimpleCommand } from './shell/command-reader.ts'
 import { gitFoldersNamed } from './shell/programs/git-commands.ts'
 import { embeddedProblem, findRepository, gitFolders, repositoryProblem } from './shell/programs/git-repository.ts'
 import { shellBuiltins } from './shell/programs/shell-builtins.ts'
@@ -14,9 +16,22 @@ import { pathsOf, specialMatchesOf, startOf, textOf, withoutStart, type Word } f
  * Judges a parsed command line: every program in it, and every file it names. It is allowed if all of it is known to be
  * read-only, or if rules allow each of its programs.
  */
-export function judgeCommand(command: string, place: { cwd: string; policy: Policy }): Judgement {
-  const { cwd, policy } = place
+export function judgeCommand(
+  command: string,
+  place: {
+    cwd: string
+    policy: Policy
+    /** Why the agent wants to run it outside of the sandbox. */
+    outside?: string
+  },
+): Judgement {
+  const { cwd, policy, outside } = place
   const line = readCommandLine(command, { cwd, home: policy.home })
+  if (isBoxed(policy)) return outside === undefined ? judgeBoxed(line, policy) : judgeOutside(line, policy, outside)
+  return judgeLine(line, policy)
+}
+
+function judgeLine(line: CommandLine, policy: Policy): Judgement {
   const files = [
     ...line.reads.map((use) => judgeRead(use, policy)),
     ...line.writes.map((use) => judgeWrite(use, policy)),
@@ -28,6 +43,86 @@ export function judgeCommand(command: string, place: { cwd: string; policy: Poli
     ...judgeSequence(line.commands, policy),
     ...line.objections.map((objection) => judgeUnreadable(objection, policy)),
   ])
+}
+
+/**
+ * Judges a command for the sandbox, which is the boundary: a command that cannot be judged is allowed in it. Rules, secrets and control files
+ * count as in mode `ask`. What the user allows because of one of these runs outside, since the sandbox would block it.
+ */
+function judgeBoxed(line: CommandLine, policy: Policy): Judgement {
+  const writes = line.writes.map((use) => judgeBoxedWrite(use, policy))
+  const programs = line.commands.map((command) => judgeBoxedProgram(command, policy))
+  const strictest = worst([
+    ...line.reads.map((use) => judgeRead(use, policy)),
+    ...[...writes, ...programs].map(({ judgement }) => judgement),
+    ...line.objections.map((objection) => inBox(judgeUnreadable(objection, { ...policy, mode: 'auto' }))),
+  ])
+  if (strictest.effect !== 'allow') return strictest
+  const kinds = new Set([...writes, ...programs].map(({ kind }) => kind))
+  if (line.reads.some((use) => isSecret(use, policy))) kinds.add('outside')
+  if (kinds.has('outside')) {
+    // Rules allow a part of the command outside. That part must not take the rest with it.
+    if (judgeLine(line, { ...policy, mode: 'ask' }).effect === 'allow') return allowed
+    return { effect: 'ask', reason: 'A part of it must run outside of the sandbox, and then all of it does.' }
+  }
+  if (!kinds.has('inside') && line.objections.length === 0) return { effect: 'allow', box: 'read-only' }
+  const deletes = line.commands.flatMap(deletionsOf)
+  return { effect: 'allow', box: 'writable', ...(deletes.length > 0 && { deletes }) }
+}
+
+/** A question whose subject the sandbox does not block: what the user allows still runs in it. */
+function inBox(judgement: Judgement): Judgement {
+  return judgement.effect === 'ask' ? { ...judgement, box: 'writable' } : judgement
+}
+
+interface BoxedPart {
+  judgement: Judgement
+  /** The sandbox that this part needs: one that is read-only, one with the working folder, or none. */
+  kind: 'reads' | 'inside' | 'outside'
+}
+
+function judgeBoxedWrite(use: PathUse, policy: Policy): BoxedPart {
+  const judgement = judgeWrite(use, policy)
+  if (mayControl(use)) return { judgement, kind: 'outside' }
+  const effect = effectOf(policy.rules, (rule) => matchPath(rule, { ...use, type: 'write' }, policy))
+  const isHere = editableFolders(policy).some((folder) => staysWithin(use, folder))
+  if (effect === 'allow' && !isHere) return { judgement, kind: 'outside' }
+  // The sandbox stops a write elsewhere, so it needs no question.
+  return { judgement: effect === undefined ? allowed : inBox(judgement), kind: 'inside' }
+}
+
+function judgeBoxedProgram(command: SimpleCommand, policy: Policy): BoxedPart {
+  const { words, isInner } = command
+  const name = textOf(words[0] as Word) ?? ''
+  const problem = command.problem ?? (shellBuiltins.has(name) ? undefined : shimProblem(command, policy))
+  const why = problem !== undefined || isInner ? whyOutside(words) : undefined
+  if (why !== undefined) {
+    const judgement = judgeSimple({ ...command, isInner: false, problem: why }, { ...policy, mode: 'ask' })
+    // A rule for the inner command does not cover the one that starts it.
+    return { judgement: isInner ? withoutGrant(judgement) : judgement, kind: 'outside' }
+  }
+  const kind = problem === undefined || isInner ? 'reads' : 'inside'
+  const effect = effectOf(policy.rules, (rule) => matchCommand(rule, words))
+  if (effect === 'deny') return { judgement: { effect, reason: `A rule forbids \`${name}\`.` }, kind }
+  const touched = kind === 'reads' ? allowed : judgeMentions(command, policy)
+  if (touched.effect !== 'allow') return { judgement: touched, kind: 'outside' }
+  if (effect !== 'ask') return { judgement: allowed, kind }
+  return { judgement: inBox({ effect, reason: `A rule requires permission for \`${name}\`.` }), kind }
+}
+
+function withoutGrant(judgement: Judgement): Judgement {
+  return judgement.effect === 'ask' ? { effect: 'ask', reason: judgement.reason } : judgement
+}
+
+/** A question each time, whatever the rules allow; the user sees the reason of the agent. */
+function judgeOutside(line: CommandLine, policy: Policy, outside: string): Judgement {
+  const judgement = judgeLine(line, { ...policy, mode: 'ask' })
+  if (judgement.effect === 'deny') return judgement
+  const others = judgement.effect === 'ask' ? [judgement.reason] : []
+  return {
+    effect: 'ask',
+    reason: [`The agent wants to run it outside of the sandbox: ${outside}`, ...others].join('\n'),
+  }
 }
 
 /** `git add . && git status`: the first command can add a nested repository that the second one enters. */

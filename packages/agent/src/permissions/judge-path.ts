@@ -1,7 +1,7 @@
 import { exactPath, type PathPattern } from './paths/path-pattern.ts'
 import { staysWithin, type PathUse } from './paths/path-use.ts'
 import { holdsSecrets, mayBeSecret } from './paths/secret-files.ts'
-import { allowed, editableFolders, type Judgement, type Policy } from './policy.ts'
+import { allowed, editableFolders, isBoxed, type Judgement, type Policy } from './policy.ts'
 import { effectOf, matchPath, type Rule } from './rules.ts'
 import { PlaceList } from './paths/place-list.ts'
 
@@ -25,7 +25,7 @@ export function judgeWrite(use: PathUse, policy: Policy): Judgement {
   if (effect === 'ask') return { effect, reason: `A rule requires permission to write ${shown}.` }
   if (effect === 'allow' || policy.mode === 'auto') return allowed
   const home = editableFolders(policy).find((folder) => staysWithin(use, folder))
-  if (home && policy.mode === 'accept-edits') return allowed
+  if (home && (policy.mode === 'accept-edits' || isBoxed(policy))) return allowed
   // Within the working folder the grant covers edits, elsewhere this one file.
   const grant = home
     ? { grant: [{ effect: 'allow', type: 'write', match: pathOf(home) } satisfies Rule] }
@@ -37,7 +37,8 @@ export function mayControl({ written, real }: PathUse): boolean {
   return isControlFile(written) || isControlFile(real)
 }
 
-function isSecret({ written, real, isRecursive }: PathUse, { home }: Policy): boolean {
+/** Whether it may read a secret, whatever the rules say. */
+export function isSecret({ written, real, isRecursive }: PathUse, { home }: Policy): boolean {
   if (mayBeSecret(written) || mayBeSecret(real)) return true
   return isRecursive && (holdsSecrets(written, exactPath(home)) || holdsSecrets(real, exactPath(home)))
 }

@@ -38,19 +38,21 @@ export function exitPlanTool(options: { onAccepted: () => void | Promise<void> }
 
 /**
  * How much is allowed without a request. Deny rules, ask rules and control files apply in every mode, to file tools and
- * to the paths that a command names. No mode restricts what an allowed program does by itself.
+ * to the paths that a command names. Only mode `sandboxed` restricts what an allowed program does by itself.
  *
  * - `ask`: allows everything that only reads; the rest requires a request unless a rule allows it.
  * - `accept-edits`: also allows writing files in the working folder.
+ * - `sandboxed`: also allows every command that can do its work in a sandbox, and runs it there. Programs that must leave the sandbox
+ * require a request. Without a sandbox it is like `ask`.
  * - `plan`: allows only reading; denies the rest, even if a rule allows it, until the user has accepted a plan.
  * - `auto`: allows everything. A command that cannot be analyzed completely still requires a request if it might break
  * a rule.
  */
-export const permissionModes = ['ask', 'accept-edits', 'plan', 'auto'] as const
+export const permissionModes = ['ask', 'accept-edits', 'sandboxed', 'plan', 'auto'] as const
 export type PermissionMode = (typeof permissionModes)[number]
 
 /** From the narrowest to the widest. */
-const widths: readonly PermissionMode[] = ['plan', 'ask', 'accept-edits', 'auto']
+const widths: readonly PermissionMode[] = ['plan', 'ask', 'accept-edits', 'sandboxed', 'auto']
 
 export function isWider(mode: PermissionMode, than: PermissionMode): boolean {
   return widths.indexOf(mode) > widths.indexOf(than)

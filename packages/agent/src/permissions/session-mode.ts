@@ -25,12 +25,15 @@ export class SessionMode {
   }
 
   /** Resolves when the change is durable. If it cannot be stored, a narrower mode stays in force in this process. */
-  async set(mode: PermissionMode, cause?: Cause): Promise<void> {
+  async set(mode: PermissionMode, cause?: Cause, reason?: string): Promise<void> {
     if (!permissionModes.includes(mode)) throw new TypeError(`There is no permission mode ${mode}.`)
     const before = [...this.#pending]
     const request = { mode }
     this.#pending.add(request)
-    await this.#options.session.append({ type: 'permission_mode', permissionMode: { mode } }, cause && { cause })
+    await this.#options.session.append(
+      { type: 'permission_mode', permissionMode: { mode, ...(reason !== undefined && { reason }) } },
+      cause && { cause },
+    )
     for (const settled of [...before, request]) this.#pending.delete(settled)
   }
 

@@ -2,6 +2,7 @@ import type { ToolUse } from '@tapetree/session'
 import { askUser, type PermissionRequest, type PermissionResult } from '../permissions/requests.ts'
 import type {
   Answer,
+  BoxKind,
   CheckedCall,
   GateCall,
   Question,
@@ -9,6 +10,7 @@ import type {
   Tool,
   ToolContext,
   ToolOutput,
+  Verdict,
 } from '../tools/tool.ts'
 import { RunStopped } from './limits.ts'
 import type { OpenRun } from './open-run.ts'
@@ -79,10 +81,11 @@ async function runCall(call: ToolUse, open: OpenRun): Promise<void> {
   if (typeof given === 'string') return refuse(given)
   const checked = checkCall(given, tool, open)
   if (typeof checked === 'string') return refuse(checked)
-  const refusal = await admit({ call: given, tool, checked }, open)
-  if (refusal !== undefined) return refuse(refusal)
+  const verdict = await admit({ call: given, tool, checked }, open)
+  if (verdict.type === 'denied') return refuse(verdict.reason)
   const isChanged = given !== call
-  await startCall({ call: given, tool, checked }, open, isChanged ? { input: given.input } : {})
+  const { box } = verdict
+  await startCall({ call: given, tool, checked, box }, open, isChanged ? { input: given.input } : {})
 
   function refuse(content: string): Promise<void> {
     return answerCall(call, { content, isError: true }, open)
@@ -102,10 +105,12 @@ interface AdmittedCall {
   call: ToolUse
   tool: Tool
   checked: CheckedCall
+  /** The sandbox in which the gate allowed it. */
+  box?: BoxKind | undefined
 }
 
 /** Asks the gate. The call has not started yet, so a steer or an abort withdraws the question. */
-async function admit({ call, tool, checked }: AdmittedCall, open: OpenRun): Promise<string | undefined> {
+async function admit({ call, tool, checked }: AdmittedCall, open: OpenRun): Promise<Verdict> {
   const steered = new AbortController()
   const stopWatching = open.onSteer(() => {
     if (open.deps.settings.steerPolicy !== 'after-batch') steered.abort()
@@ -123,11 +128,10 @@ async function admit({ call, tool, checked }: AdmittedCall, open: OpenRun): Prom
     }),
   }
   try {
-    const verdict = await open.deps.gate.admit(asked, AbortSignal.any([open.signal, steered.signal]))
-    return verdict.type === 'denied' ? verdict.reason : undefined
+    return await open.deps.gate.admit(asked, AbortSignal.any([open.signal, steered.signal]))
   } catch (error) {
-    if (open.signal.aborted) return resultText.aborted
-    if (steered.signal.aborted) return resultText.skipped
+    if (open.signal.aborted) return { type: 'denied', reason: resultText.aborted }
+    if (steered.signal.aborted) return { type: 'denied', reason: resultText.skipped }
     throw error
   } finally {
     stopWatching()
@@ -136,7 +140,7 @@ async function admit({ call, tool, checked }: AdmittedCall, open: OpenRun): Prom
 
 /** Runs the call after `tool_start` is durable. From then on the call may have taken effect. */
 async function startCall(
-  { call, tool, checked }: AdmittedCall,
+  { call, tool, checked, box }: AdmittedCall,
   open: OpenRun,
   changed: { input?: ToolUse['input'] },
 ): Promise<void> {
@@ -144,14 +148,16 @@ async function startCall(
   await open.deps.files?.beforeCall({ runId, callId: call.id, access: checked.access })
   let start: StartDetails = {}
   try {
-    start = (await checked.start?.(toolContextOf(open, call, open.signal))) ?? {}
+    start = (await checked.start?.({ ...toolContextOf(open, call, open.signal), ...(box && { box }) })) ?? {}
   } catch (error) {
     const content = open.signal.aborted ? resultText.aborted : resultText.failed(error)
     return answerCall(call, { content, isError: true }, open)
   }
   const toolStart = { runId, callId: call.id, name: call.name, ...start, ...changed }
   await open.append({ type: 'tool_start', toolStart })
-  await finishCall(call, { tool, checked, start }, open, (toolContext) => checked.run(toolContext))
+  await finishCall(call, { tool, checked, start }, open, (toolContext) =>
+    checked.run({ ...toolContext, ...(box && { box }) }),
+  )
 }
 
 interface StartedCall {

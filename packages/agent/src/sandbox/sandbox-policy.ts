@@ -21,6 +21,8 @@ export interface SandboxFacts {
   repositories: readonly string[]
   /** Files and folders in `folders` that make other programs run something, `.git` folders not included. */
   controls: readonly Place[]
+  /** Links whose names are those of control files. */
+  links: readonly { path: string; target: string }[]
   /** Secrets in `folders`, such as `.env`. They may be control files as well. */
   ownSecrets: readonly Place[]
   /** Folders of the home folder that programs write to without being asked, and where to put what they write. */
@@ -41,7 +43,7 @@ export interface SandboxPolicy {
 }
 
 /** What git runs or reads its settings from, below `.git`. */
-const gitControls = ['hooks', 'config', 'config.worktree', 'info', 'modules', 'commondir'] as const
+export const gitControls = ['hooks', 'config', 'config.worktree', 'info', 'modules', 'commondir'] as const
 
 export interface PolicyOptions {
   /** The command only reads, so the working folder is read-only as well. */

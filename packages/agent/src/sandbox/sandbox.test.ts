@@ -48,8 +48,8 @@ async function inBox(
   command: string,
   options: { isReadOnly?: boolean; box?: Sandbox } = {},
 ): Promise<{ code: number | null; text: string }> {
-  const { box = sandbox, ...kind } = options
-  const { argv, env } = await box.box(work, kind)
+  const { box = sandbox, isReadOnly = false } = options
+  const { argv, env } = await box.box(work, { isReadOnly })
   const spool = join(folder, `spool-${++count}`)
   const environment = commandEnvironment({ PATH: process.env['PATH'], HOME: home }, { set: env })
   const started = await startCommand({ spool, command, cwd: work, env: environment, box: argv, deadlineMs: 30_000 })

@@ -1,9 +1,13 @@
-import type { CommandBox } from '../tools/commands/command.ts'
+import { basename, join } from 'node:path'
+import type { Blocked, CommandBox, CommandSandbox, SandboxDetails, TakenBack } from '../tools/commands/command.ts'
+import type { BoxKind } from '../tools/tool.ts'
+import { blockedIn } from './blocked.ts'
 import { bwrapArguments } from './bwrap-arguments.ts'
 import type { NetworkKeeper } from './network-keeper.ts'
+import { rememberControls, takeBackControls } from './new-controls.ts'
 import { probeSandbox, type SandboxSupport } from './probe.ts'
 import { sandboxPolicy, type PolicyOptions } from './sandbox-policy.ts'
-import { surveyMachine, type SurveyOptions } from './survey.ts'
+import { surveyMachine, surveyFolders, type SurveyOptions } from './survey.ts'
 
 export interface SandboxOptions extends SurveyOptions, Pick<PolicyOptions, 'showsOwnSecrets'> {
   /** Default: tries it. */
@@ -15,10 +19,12 @@ export interface SandboxOptions extends SurveyOptions, Pick<PolicyOptions, 'show
 export interface BoxOptions extends Pick<PolicyOptions, 'isReadOnly'> {
   /** The call that the command belongs to. Questions about hosts name it. */
   callId?: string
+  /** The spool folder of the command, for `takeBack`. Absent: new control files are not looked for. */
+  spool?: string
 }
 
 /** Runs commands where they can change the working folder and nothing else, and reach hosts only through the proxy of `network`. */
-export class Sandbox {
+export class Sandbox implements CommandSandbox {
   readonly support: SandboxSupport
   readonly #options: SandboxOptions
 
@@ -31,15 +37,38 @@ export class Sandbox {
     return new Sandbox(options.support ?? (await probeSandbox()), options)
   }
 
+  details(kind: BoxKind): SandboxDetails {
+    const writable = kind === 'read-only' ? [] : [...this.#options.folders]
+    return { backend: this.support.type, writable, hosts: [], home: 'read-only' }
+  }
+
+  /** What a command may do, for permission requests. */
+  describe(): string {
+    const { folders, showsOwnSecrets = false } = this.#options
+    const secrets = showsOwnSecrets ? 'may read .env files' : 'may not read secrets such as .env'
+    return `may write in ${folders.join(', ')}, ${secrets}, may not use the network`
+  }
+
   /** The box for one command. It looks at the folders anew, because the last command may have made a repository. */
-  async box(cwd: string, { isReadOnly = false, callId }: BoxOptions = {}): Promise<CommandBox> {
+  async box(cwd: string, { isReadOnly = false, callId, spool }: BoxOptions = {}): Promise<CommandBox> {
     const { support } = this
     if (support.type === 'none') throw new Error(`There is no sandbox: ${support.reason}`)
     const { showsOwnSecrets = false, network, ...survey } = this.#options
     const facts = await surveyMachine(survey)
+    if (spool !== undefined && !isReadOnly) await rememberControls(spool, facts)
     const policy = sandboxPolicy(facts, { isReadOnly, showsOwnSecrets })
     const argv = bwrapArguments(support.path, policy, cwd)
     const box = network ? await network.join(argv, callId) : { argv, env: {} }
     return { argv: box.argv, env: { TMPDIR: '/tmp', ...box.env } }
+  }
+
+  blockedIn(output: string, place: { cwd: string }): Blocked[] {
+    return blockedIn(output, place)
+  }
+
+  takeBack({ cwd, spool }: { cwd: string; spool: string }): Promise<TakenBack | undefined> {
+    const { folders, keep } = this.#options
+    const folder = join(keep, 'taken-back', basename(spool))
+    return takeBackControls({ cwd, spool, folder, survey: () => surveyFolders(folders) })
   }
 }

@@ -1,4 +1,4 @@
-import { lstat, mkdir, readdir, readFile, realpath } from 'node:fs/promises'
+import { lstat, mkdir, readdir, readFile, readlink, realpath } from 'node:fs/promises'
 import type { Dirent } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { isControlFile } from '../permissions/judge-path.ts'
@@ -19,17 +19,14 @@ export interface SurveyOptions {
 
 /** Looks at what a sandbox must protect. It follows no links. */
 export async function surveyMachine({ folders, home, keep, own = [] }: SurveyOptions): Promise<SandboxFacts> {
-  const real = await Promise.all(folders.map((folder) => realpath(folder)))
   const realHome = await realpath(home).catch(() => home)
   const scratch = join(keep, 'tmp')
   await mkdir(scratch, { recursive: true, mode: 0o700 })
-  const inside: InsideFacts = { repositories: [], controls: [], ownSecrets: [] }
-  for (const folder of real) await surveyFolder(folder, inside)
-  const isOurs = ({ path }: Place): boolean => real.some((folder) => isInside(path, folder))
+  const inside = await surveyFolders(folders)
+  const isOurs = ({ path }: Place): boolean => inside.folders.some((folder) => isInside(path, folder))
   const linked = inside.ownSecrets.filter((place) => !isOurs(place)).map(({ path }) => path)
   const secrets = await secretsOutside(realHome, [...own, keep, ...linked])
   return {
-    folders: real,
     scratch,
     ...inside,
     ownSecrets: unique(inside.ownSecrets.filter(isOurs)),
@@ -40,18 +37,41 @@ export async function surveyMachine({ folders, home, keep, own = [] }: SurveyOpt
 }
 
 interface InsideFacts {
+  folders: string[]
   repositories: string[]
   controls: Place[]
+  links: { path: string; target: string }[]
   ownSecrets: Place[]
 }
 
-/** Finds repositories, control files and secrets in a folder at any depth, whether git ignores them or not. */
+/** What a sandbox must protect in the folders in which commands may write. */
+export async function surveyFolders(folders: readonly string[]): Promise<InsideFacts> {
+  const real = await Promise.all(folders.map((folder) => realpath(folder)))
+  const inside: InsideFacts = { folders: real, repositories: [], controls: [], links: [], ownSecrets: [] }
+  for (const folder of real) await surveyFolder(folder, inside)
+  return inside
+}
+
+/**
+ * Finds repositories, control files and secrets in a folder at any depth, whether git ignores them or not. Packages in `node_modules` are public,
+ * and other programs do not read settings there, so only repositories count in them. A package manager could not replace a package with
+ * protected files in it.
+ */
 async function surveyFolder(root: string, found: InsideFacts): Promise<void> {
   const folders = [root]
   for (let folder = folders.pop(); folder !== undefined; folder = folders.pop()) {
-    for (const entry of await entriesOf(folder)) {
+    const isPackage = folder.slice(root.length).includes('/node_modules')
+    const entries = await entriesOf(folder)
+    // Git treats such a folder as a repository without a working tree, and runs what its settings name.
+    if (['HEAD', 'config', 'refs'].every((name) => entries.some((entry) => entry.name === name))) {
+      found.repositories.push(folder)
+      continue
+    }
+    for (const entry of entries) {
       const path = join(folder, entry.name)
+      const isControl = isControlFile(exactPath(path.slice(root.length) || '/'))
       if (entry.isSymbolicLink()) {
+        if (isControl) found.links.push({ path, target: await readlink(path).catch(() => '') })
         // A link cannot be a mount point, so the box hides the file that it leads to.
         if (isSecretPath(path)) found.ownSecrets.push(...(await targetOf(path)))
         continue
@@ -61,9 +81,10 @@ async function surveyFolder(root: string, found: InsideFacts): Promise<void> {
         found.repositories.push(path)
         continue
       }
+      const isSecret = !isPackage && isSecretPath(path)
       // A file can be both, such as `.npmrc`: then no command may read or change it.
-      if (isControlFile(exactPath(path.slice(root.length) || '/'))) found.controls.push(place)
-      if (isSecretPath(path)) found.ownSecrets.push(place)
+      if (isControl && (!isPackage || entry.name === '.git')) found.controls.push(place)
+      if (isSecret) found.ownSecrets.push(place)
       else if (place.isFolder) folders.push(path)
     }
   }

@@ -10,6 +10,7 @@ export interface Settings extends Pick<
   limits: Required<NonNullable<CheckedSettings['limits']>>
   compaction: Required<NonNullable<CheckedSettings['compaction']>>
   snapshots: Required<NonNullable<CheckedSettings['snapshots']>>
+  sandbox: Required<NonNullable<CheckedSettings['sandbox']>>
   retry: Required<NonNullable<CheckedSettings['retry']>>
   steerPolicy: NonNullable<CheckedSettings['steerPolicy']>
   conversations: { queue: Required<NonNullable<NonNullable<CheckedSettings['conversations']>['queue']>> }
@@ -34,6 +35,7 @@ export const builtIn: CheckedSettings = {
   limits: { run: { logBytesPerTurn: 64 * 1024 * 1024 }, session: {} },
   compaction: { isEnabled: true, reserveTokens: 16_384, keepTokens: 20_000 },
   snapshots: { isEnabled: true, maxAgeDays: 30, maxBytes: 2 * 1024 ** 3 },
+  sandbox: { isRequired: false, showsSecretFiles: false },
   retry: { maxRetries: 3, baseMs: 2000, capMs: 60_000, longestRetryAfterMs: 600_000, jitter: 0.2 },
   steerPolicy: 'skip-remaining',
   conversations: { queue: { enabled: true, delay_seconds: 0 } },

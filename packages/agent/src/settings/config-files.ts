@@ -91,7 +91,7 @@ export function configFolder({ home, env }: { home: string; env: Environment }):
   return join(shared !== undefined && isAbsolute(shared) ? shared : join(home, '.config'), 'tapetree')
 }
 
-export type SettingsErrorCode = 'cannot-trust' | 'insecure-file' | 'malformed-file' | 'cannot-store'
+export type SettingsErrorCode = 'cannot-trust' | 'insecure-file' | 'malformed-file' | 'cannot-store' | 'sandbox-missing'
 
 export class SettingsError extends Error {
   override readonly name = 'SettingsError'

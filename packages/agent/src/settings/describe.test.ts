@@ -9,7 +9,7 @@ test('every setting is described', () => {
   expect(rows.length).toBeGreaterThan(45)
   expect(rows.find(({ key }) => key === 'permissions.mode')).toEqual({
     key: 'permissions.mode',
-    type: '"ask" | "accept-edits" | "plan" | "auto"',
+    type: '"ask" | "accept-edits" | "sandboxed" | "plan" | "auto"',
     default: '"ask"',
     description: 'How much is allowed without a permission request. A project can narrow it, never widen it.',
     variable: 'TAPETREE_PERMISSIONS_MODE',

@@ -18,7 +18,7 @@ export function limitProject(
 ): { settings: CheckedSettings; refused: SettingFault[] } {
   const refused: SettingFault[] = []
   const refuse = (path: readonly PropertyKey[], message: string): void => void refused.push({ path, message })
-  const { providers, redaction, permissions, limits, web, mcpServers, snapshots, ...rest } = settings
+  const { providers, redaction, permissions, limits, web, mcpServers, snapshots, sandbox, ...rest } = settings
   const limited: CheckedSettings = rest
 
   for (const name of Object.keys(providers ?? {})) {
@@ -35,6 +35,12 @@ export function limitProject(
   } else if (web) limited.web = web
 
   if (snapshots) refuse(['snapshots'], 'A project cannot set whether its files can be put back, nor for how long.')
+  if (sandbox?.showsSecretFiles !== undefined) {
+    refuse(['sandbox', 'showsSecretFiles'], 'A project cannot set whether commands may read its secret files.')
+  }
+  if (sandbox?.isRequired === false && user.sandbox.isRequired) {
+    refuse(['sandbox', 'isRequired'], 'A project cannot let commands run without the sandbox that you require.')
+  } else if (sandbox?.isRequired !== undefined) limited.sandbox = { isRequired: sandbox.isRequired }
   if (permissions) limited.permissions = limitMode(permissions, user, refuse)
   if (limits) {
     limited.limits = {

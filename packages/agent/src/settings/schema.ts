@@ -114,6 +114,19 @@ const snapshots = z.strictObject({
     .exactOptional(),
 })
 
+const sandbox = z.strictObject({
+  isRequired: z
+    .boolean()
+    .describe('True: refuses to run if commands cannot run in a sandbox. A project cannot turn it off.')
+    .exactOptional(),
+  showsSecretFiles: z
+    .boolean()
+    .describe(
+      'Whether commands in the sandbox can read .env and other secret files of the folder. Never from a project.',
+    )
+    .exactOptional(),
+})
+
 const retry = z.strictObject({
   maxRetries: z.int().min(0).max(20).describe('How often a failed request is retried.').exactOptional(),
   baseMs: milliseconds.max(600_000).describe('The first delay before a retry; it doubles each time.').exactOptional(),
@@ -260,6 +273,7 @@ export const settingsSchema = z.strictObject({
   limits: runAndSessionLimits.exactOptional(),
   compaction: compaction.exactOptional(),
   snapshots: snapshots.exactOptional(),
+  sandbox: sandbox.exactOptional(),
   retry: retry.exactOptional(),
   steerPolicy: steerPolicy.describe('What a message does that arrives while tools run.').exactOptional(),
   conversations: conversations.exactOptional(),

@@ -40,14 +40,18 @@ export interface CheckedCall {
   reattach?(start: ToolStartRecord['toolStart'], context: ToolContext): Promise<ToolOutput>
 }
 
-export type StartDetails = Pick<ToolStartRecord['toolStart'], 'host' | 'bootId' | 'spool' | 'deadline' | 'childSession'>
+export type StartDetails = Pick<
+  ToolStartRecord['toolStart'],
+  'host' | 'bootId' | 'spool' | 'deadline' | 'childSession' | 'sandbox'
+>
 
 /** One thing that a call would touch. Paths are absolute. */
 export type Access =
   /** `isRecursive`: the contents of everything below it, too. */
   | { type: 'read'; path: string; isRecursive?: boolean }
   | { type: 'write'; path: string }
-  | { type: 'command'; command: string; cwd: string }
+  /** `canSandbox`: the tool runs it in the sandbox that the gate names. `outside`: why it must run outside of it. */
+  | { type: 'command'; command: string; cwd: string; canSandbox?: boolean; outside?: string }
   | { type: 'fetch'; url: string }
   /** A question to the user needs no permission. */
   | { type: 'ask' }
@@ -62,6 +66,8 @@ export interface ToolContext {
   readonly cwd: string
   readonly signal: AbortSignal
   readonly clock: Clock
+  /** The sandbox in which the gate allowed the call. Absent: it may run without one. */
+  readonly box?: BoxKind
   /** A local folder of this session, for spools; absent if the store has none. */
   readonly localFolder: string | undefined
   /** Appends a record; resolves when it is durable. */
@@ -181,7 +187,10 @@ export interface GateCall {
   preflight?: () => Promise<string | undefined>
 }
 
-/** The reason is a sentence for the model. */
-export type Verdict = { type: 'allowed' } | { type: 'denied'; reason: string }
+/** The sandbox for a command: it may write in the working folder, or nowhere. */
+export type BoxKind = 'writable' | 'read-only'
+
+/** The reason is a sentence for the model. `box`: the call is allowed only in this sandbox. */
+export type Verdict = { type: 'allowed'; box?: BoxKind } | { type: 'denied'; reason: string }
 
 export const allowAll: Gate = { admit: () => Promise.resolve({ type: 'allowed' }) }

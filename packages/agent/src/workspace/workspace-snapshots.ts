@@ -176,6 +176,14 @@ export class WorkspaceSnapshots {
     await settledWithin(this.selfContained(), { ms: patienceMs, clock: this.#options.clock })
   }
 
+  /** The absolute paths of the files that the last snapshot holds. Undefined if there is none. */
+  async heldFiles(): Promise<ReadonlySet<string> | undefined> {
+    await this.caughtUp()
+    const store = await this.#openOnce()
+    if (!store || this.#lastTree === undefined) return undefined
+    return new Set((await store.paths(this.#lastTree)).map((path) => join(store.root, path)))
+  }
+
   /** The store; throws `SnapshotsOff` with the reason if there are no snapshots. */
   async store(): Promise<SnapshotStore> {
     const store = await this.#openOnce()

@@ -83,6 +83,7 @@ const sessionCodes: Record<SessionErrorCode, ExitCode> = {
   'invalid-entry': exitCodes.runFailed,
   'not-in-context': exitCodes.runFailed,
   'queue-empty': exitCodes.runFailed,
+  'mode-not-usable': exitCodes.configuration,
 }
 
 const sessionNext: Partial<Record<SessionErrorCode, readonly string[]>> = {

@@ -10,6 +10,7 @@ test('files are in the XDG folders', () => {
     sessions: '/d/tapetree/sessions',
     workspaces: '/d/tapetree/workspaces',
     copies: '/d/tapetree/copies',
+    sandbox: '/d/tapetree/sandbox',
     state: '/s/tapetree',
     runtime: '/run/user/1/tapetree',
   })

@@ -13,6 +13,8 @@ export interface Places {
   workspaces: string
   /** Copies of those folders, in which variants work. */
   copies: string
+  /** What commands in the sandbox write outside of the working folder. */
+  sandbox: string
   /** Composer history, server tokens, certificates. */
   state: string
   /** Sockets. Short, because a socket path is limited to about 100 bytes. */
@@ -29,6 +31,7 @@ export function placesOf({ home, env }: Pick<Io, 'home' | 'env'>): Places {
       sessions: join(own, 'sessions'),
       workspaces: join(own, 'workspaces'),
       copies: join(own, 'copies'),
+      sandbox: join(own, 'sandbox'),
       state: join(own, 'state'),
       runtime,
     }
@@ -40,6 +43,7 @@ export function placesOf({ home, env }: Pick<Io, 'home' | 'env'>): Places {
     sessions: join(data, 'tapetree', 'sessions'),
     workspaces: join(data, 'tapetree', 'workspaces'),
     copies: join(data, 'tapetree', 'copies'),
+    sandbox: join(data, 'tapetree', 'sandbox'),
     state: join(state, 'tapetree'),
     runtime,
   }

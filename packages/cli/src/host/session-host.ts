@@ -18,7 +18,7 @@ import type { Comparison } from '@tapetree/session/screen'
 import { settledWithin } from '@tapetree/session/util/deadline'
 import { systemClock } from '@tapetree/session/util/wait'
 import type { Io } from '../command-line/io.ts'
-import { placesOf } from './places.ts'
+import { placesOf, type Places } from './places.ts'
 import type { OpenedSession } from '../session-source.ts'
 import { claimOrAttach } from './claim-or-attach.ts'
 import { followOwner } from './follow-owner.ts'
@@ -248,6 +248,7 @@ export class SessionHost implements AsyncDisposable {
   #driverOptions(sessionId: string): Parameters<typeof openCodingDriver>[1] {
     const { io, store, owner, agent, whenUnanswered, keyring = systemKeyring(), onProblem, checkFolder } = this.#options
     const flags = this.#flagsFor(sessionId)
+    const places = placesOf(io)
     return {
       store,
       owner,
@@ -257,11 +258,17 @@ export class SessionHost implements AsyncDisposable {
       ...agent,
       ...(whenUnanswered && { whenUnanswered }),
       keyring,
-      snapshotsFolder: placesOf(io).workspaces,
+      snapshotsFolder: places.workspaces,
+      sandbox: { folder: places.sandbox, own: ownFolders(places) },
       ...(onProblem && { onProblem: (problem) => onProblem(withCommand(problem)) }),
       ...(checkFolder && { checkFolder }),
     }
   }
+}
+
+/** Keys, tokens and the logs of other sessions. */
+function ownFolders({ config, sessions, workspaces, copies, state, runtime }: Places): string[] {
+  return [config, sessions, workspaces, copies, state, runtime]
 }
 
 async function readOnly(

@@ -28,6 +28,7 @@ export interface RunOptions {
 
 const onlyForOwner = [
   'permission-mode',
+  'sandbox',
   'allow',
   'deny',
   'tools',
@@ -93,7 +94,7 @@ function flagsOf(invocation: Invocation): SettingsInput {
   const append = textOption(invocation, 'append-system-prompt')
   const allow = listOption(invocation, 'allow').map((rule) => ruleOption(rule, 'allow'))
   const deny = listOption(invocation, 'deny').map((rule) => ruleOption(rule, 'deny'))
-  const mode = textOption(invocation, 'permission-mode') as PermissionMode | undefined
+  const { mode, sandbox } = modeOf(invocation)
   const thinkingLevel = textOption(invocation, 'thinking') as ThinkingLevel | undefined
   const permissions = {
     ...(mode !== undefined && { mode }),
@@ -104,9 +105,22 @@ function flagsOf(invocation: Invocation): SettingsInput {
   return {
     ...(thinkingLevel !== undefined && { thinkingLevel }),
     ...(Object.keys(permissions).length > 0 && { permissions }),
+    ...(sandbox && { sandbox }),
     ...(Object.keys(run).length > 0 && { limits: { run } }),
     ...(append !== undefined && { systemPrompt: { append } }),
   }
+}
+
+/** With `--sandbox required`, the mode is `sandboxed`, or `plan`, in which commands only read. */
+export function modeOf(invocation: Invocation): { mode?: PermissionMode; sandbox?: SettingsInput['sandbox'] } {
+  const mode = textOption(invocation, 'permission-mode') as PermissionMode | undefined
+  if (textOption(invocation, 'sandbox') === undefined) return mode === undefined ? {} : { mode }
+  if (mode !== undefined && mode !== 'sandboxed' && mode !== 'plan') {
+    throw usageFailure(
+      `--sandbox required runs commands in a sandbox, and mode ${mode} runs them outside. Use --permission-mode sandboxed.`,
+    )
+  }
+  return { mode: mode ?? 'sandboxed', sandbox: { isRequired: true } }
 }
 
 function namesIn(tools: string): string[] {

@@ -6,6 +6,7 @@ import { execFile } from 'node:child_process'
 import { DatabaseSync } from 'node:sqlite'
 import { promisify } from 'node:util'
 import { version } from '../command-line/version.ts'
+import type { SandboxSupport } from '@tapetree/agent/sandbox'
 import type { SessionInfo, SessionStore } from '@tapetree/session'
 import { once } from 'node:events'
 import { connect } from 'node:net'
@@ -121,7 +122,7 @@ export async function machineChecks(places: Places): Promise<Check[]> {
     await checkLock(places.sessions),
     checkSearch(),
     await checkRipgrep(),
-    await checkBubblewrap(),
+    await checkSandbox(),
   ]
 }
 
@@ -177,14 +178,14 @@ async function checkRipgrep(): Promise<Check> {
 }
 
 /** Nothing needs it yet; bug reports show whether it is installed. */
-async function checkBubblewrap(): Promise<Check> {
-  if (process.platform !== 'linux') return ok('bubblewrap', 'Only for Linux, and not required.')
-  try {
-    const { stdout } = await promisify(execFile)('bwrap', ['--version'], { timeout: 5000 })
-    return ok('bubblewrap', `${stdout.trim()} is installed.`)
-  } catch {
-    return ok('bubblewrap', 'Not installed. Nothing requires it.')
+/** Whether commands can run in a sandbox. Loaded only here, because the check starts programs. */
+export async function checkSandbox(probe?: () => Promise<SandboxSupport>): Promise<Check> {
+  const support = await (probe ?? (await import('@tapetree/agent/sandbox')).probeSandbox)()
+  if (support.type === 'bubblewrap') {
+    return ok('sandbox', `Commands can run in a sandbox (bubblewrap ${support.version}): --permission-mode sandboxed.`)
   }
+  const says = `Commands cannot run in a sandbox, so mode sandboxed is like ask. ${support.reason}`
+  return warning('sandbox', says, support.repair)
 }
 
 /** The sessions, their index, and stale sockets. */

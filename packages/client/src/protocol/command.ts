@@ -27,7 +27,7 @@ export const operations = {
   }),
   set_model: z.strictObject({ provider: z.string().max(200), model_id: z.string().max(200) }),
   set_thinking_level: z.strictObject({ level: thinkingLevel }),
-  set_config: z.strictObject({ mode: z.enum(['ask', 'accept-edits', 'plan', 'auto']) }),
+  set_config: z.strictObject({ mode: z.enum(['ask', 'accept-edits', 'sandboxed', 'plan', 'auto']) }),
   compact: z.strictObject({ instructions: words.optional() }),
   branch: z.strictObject({
     entry_id: id.nullable(),

@@ -44,6 +44,7 @@ const statusOf: Partial<Record<SessionErrorCode, number>> = {
   'blob-missing': 404,
   'invalid-pack': 422,
   'queue-empty': 409,
+  'mode-not-usable': 409,
   'message-not-found': 404,
 }
 

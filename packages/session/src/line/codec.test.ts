@@ -250,6 +250,12 @@ const records: Example[] = [
     api: { runId: 'r', item: 'i', error: { kind: 'network', message: 'm' }, content: apiContent },
   },
   {
+    type: 'blocked',
+    name: 'blocked',
+    disk: { call_id: 'c', kind: 'write', what: '/etc/hosts', count: 2 },
+    api: { callId: 'c', kind: 'write', what: '/etc/hosts', count: 2 },
+  },
+  {
     type: 'tool_start',
     name: 'toolStart',
     disk: {
@@ -263,6 +269,7 @@ const records: Example[] = [
       deadline: 'd',
       input: { some_key: 1 },
       child_session: 'cs',
+      sandbox: { backend: 'b', writable: ['/w'], hosts: ['h'], home: 'read-only' },
     },
     api: {
       runId: 'r',
@@ -275,6 +282,7 @@ const records: Example[] = [
       deadline: 'd',
       input: { some_key: 1 },
       childSession: 'cs',
+      sandbox: { backend: 'b', writable: ['/w'], hosts: ['h'], home: 'read-only' },
     },
   },
   {
@@ -311,7 +319,12 @@ const records: Example[] = [
     },
     api: { requestId: 'p', outcome: 'allowed', optionId: 'o', clientId: 'c', grant: { pathPrefix: 1, option_id: 2 } },
   },
-  { type: 'permission_mode', name: 'permissionMode', disk: { mode: 'plan' }, api: { mode: 'plan' } },
+  {
+    type: 'permission_mode',
+    name: 'permissionMode',
+    disk: { mode: 'plan', reason: 'r' },
+    api: { mode: 'plan', reason: 'r' },
+  },
   {
     type: 'plan',
     name: 'plan',

@@ -10,6 +10,7 @@ export type SessionRecord =
   | RunEndRecord
   | AttemptRecord
   | ToolStartRecord
+  | BlockedRecord
   | PermissionRequestRecord
   | PermissionResultRecord
   | PermissionModeRecord
@@ -117,6 +118,30 @@ export interface ToolStartRecord extends LineBase {
     input?: Record<string, unknown>
     /** The session of the subagent that does the work. */
     childSession?: string
+    /** The sandbox in which the command runs. Absent: it runs outside of one. */
+    sandbox?: {
+      /** The program that makes the sandbox, such as `bubblewrap`. */
+      backend: string
+      /** The folders in which it may write. Empty: it only reads. */
+      writable: string[]
+      /** The hosts that it may reach. Empty: none. */
+      hosts: string[]
+      /** How it sees the home folder: `read-only` hides keys and has private cache folders. */
+      home: string
+    }
+  }
+}
+
+/** Something that a sandbox did not let a command do. A later record about the same thing replaces an earlier one. */
+interface BlockedRecord extends LineBase {
+  type: 'blocked'
+  blocked: {
+    callId: string
+    kind: 'write' | 'network' | 'socket' | 'hidden'
+    /** A path or a host; empty if the output of the command does not name it. */
+    what: string
+    /** How often the output of the command reports it. */
+    count: number
   }
 }
 
@@ -157,7 +182,11 @@ export interface PermissionResultRecord extends LineBase {
 /** The permission mode from here on; the newest record counts. */
 export interface PermissionModeRecord extends LineBase {
   type: 'permission_mode'
-  permissionMode: { mode: string }
+  permissionMode: {
+    mode: string
+    /** Why it is not the mode that was asked for. */
+    reason?: string
+  }
 }
 
 export interface PlanRecord extends LineBase {
@@ -305,6 +334,7 @@ export const recordTypes = {
   run_end: 'record',
   attempt: 'record',
   tool_start: 'record',
+  blocked: 'record',
   permission_request: 'record',
   permission_result: 'record',
   permission_mode: 'record',

@@ -199,6 +199,7 @@ export class SessionState {
         return
       case 'attempt':
       case 'tool_start':
+      case 'blocked':
       case 'plan':
       case 'file_read':
       case 'file_write':

@@ -256,6 +256,7 @@ function takeRecord(state: Transcript, record: SessionRecord): Transcript {
       return { ...state, ended: record.sessionEnd.reason }
     case 'writer':
     case 'permission_mode':
+    case 'blocked':
     case 'file_read':
     case 'file_write':
     case 'snapshot':

@@ -30,7 +30,7 @@ export function wordAt(text: string, cursor: number): CompletedWord | undefined 
 }
 
 const levels = ['off', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'] as const
-const modes = ['ask', 'accept-edits', 'plan', 'auto'] as const
+const modes = ['ask', 'accept-edits', 'sandboxed', 'plan', 'auto'] as const
 
 /** A command that opens something on the page. */
 export type PageCommand = 'help' | 'undo' | 'redo'

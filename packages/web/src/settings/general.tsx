@@ -166,6 +166,7 @@ function ServerSettings(): ReactNode {
 const modeTexts: Readonly<Record<string, string>> = {
   ask: 'asks before anything that is not known to be harmless.',
   'accept-edits': 'also writes files in the working folder without asking.',
+  sandboxed: 'also runs commands in a sandbox without asking; leaving the sandbox asks.',
   plan: 'reads and plans, and changes nothing.',
   auto: 'allows almost everything without asking.',
 }

@@ -35,7 +35,7 @@ export function allTools(options: AllToolsOptions = {}): Tool[] {
     grepTool,
     findTool,
     bashTool({ ...bash, ...(redaction && { redaction }), jobs }),
-    jobOutputTool({ jobs }),
+    jobOutputTool({ jobs, ...(bash?.sandbox && { sandbox: bash.sandbox }) }),
     jobKillTool({ jobs }),
     fetchTool({ allowPrivate: allowPrivateAddresses }),
     todoWriteTool,

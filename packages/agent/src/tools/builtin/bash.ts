@@ -3,11 +3,20 @@ import { existsSync } from 'node:fs'
 import { hostname } from 'node:os'
 import { z } from 'zod'
 import { createRedactor, defaultPolicy, type RedactionPolicy } from '@tapetree/redact'
-import { attach, startCommand, type Command, type CommandBox, type CommandOptions } from '../commands/command.ts'
+import {
+  attach,
+  startCommand,
+  type Blocked,
+  type Command,
+  type CommandOptions,
+  type CommandOutcome,
+  type CommandSandbox,
+} from '../commands/command.ts'
 import { commandEnvironment, type EnvironmentOptions } from '../commands/environment.ts'
 import { currentBootId } from '../commands/process-table.ts'
 import { LiveOutput } from '../commands/shown-output.ts'
 import { reportOutcome, reportRunning } from '../commands/report.ts'
+import { settleControls } from '../commands/settle-controls.ts'
 import { descriptionOf } from './description.ts'
 import { newJobId, type Jobs } from '../commands/jobs.ts'
 import {
@@ -30,8 +39,8 @@ export interface BashOptions {
   deadlineMs?: number
   /** The same for commands that start in the background. */
   backgroundDeadlineMs?: number
-  /** Makes the sandbox for a command. If it throws, the command does not run. Default: no sandbox. */
-  sandbox?: (command: { command: string; cwd: string }) => Promise<CommandBox>
+  /** Runs the commands in it that the gate allows only in a sandbox. */
+  sandbox?: CommandSandbox
   limits?: Pick<CommandOptions, 'outputCapBytes' | 'outputLimitBytes' | 'graceMs' | 'lingerMs'>
 }
 
@@ -40,25 +49,40 @@ const dayMs = 24 * 60 * minuteMs
 /** Linux limits one argument of a program to this length. */
 const longestCommandBytes = 128 * 1024 - 1
 
-const schema = z
-  .strictObject({
-    command: z
-      .string()
-      .min(1)
-      .refine((command) => !command.includes('\0'), 'A command cannot contain a NUL character.')
-      .refine(
-        (command) => Buffer.byteLength(command) <= longestCommandBytes,
-        `A command has at most ${longestCommandBytes} bytes; write a long script to a file and run that.`,
-      )
-      .describe('The command, as you would type it into bash.'),
-    description: z.string().optional().describe('What it does, in five to ten words, for the user.'),
-    timeoutMs: z.int().min(1).max(dayMs).optional().describe('Ends the command after this many milliseconds.'),
-    background: z.boolean().optional().describe('Starts it as a job and returns at once, as for a server.'),
-  })
-  // Every call has its own spool folder, whatever ids the model uses.
-  .transform((input) => ({ ...input, jobId: newJobId() }))
+const fields = z.strictObject({
+  command: z
+    .string()
+    .min(1)
+    .refine((command) => !command.includes('\0'), 'A command cannot contain a NUL character.')
+    .refine(
+      (command) => Buffer.byteLength(command) <= longestCommandBytes,
+      `A command has at most ${longestCommandBytes} bytes; write a long script to a file and run that.`,
+    )
+    .describe('The command, as you would type it into bash.'),
+  description: z.string().optional().describe('What it does, in five to ten words, for the user.'),
+  timeoutMs: z.int().min(1).max(dayMs).optional().describe('Ends the command after this many milliseconds.'),
+  background: z.boolean().optional().describe('Starts it as a job and returns at once, as for a server.'),
+  outside: z
+    .string()
+    .min(1)
+    .max(1000)
+    .optional()
+    .describe(
+      'In permission mode sandboxed: why this command must run outside of the sandbox. Only after the sandbox blocked it. The user reads this and is asked each time.',
+    ),
+})
 
-type BashInput = z.output<typeof schema>
+/** Every call has its own spool folder, whatever ids the model uses. */
+function withJob<Input>(input: Input): Input & { jobId: string } {
+  return { ...input, jobId: newJobId() }
+}
+
+const schemas = {
+  plain: fields.omit({ outside: true }).transform(withJob),
+  sandboxed: fields.transform(withJob),
+}
+
+type BashInput = z.output<typeof schemas.sandboxed>
 
 /** Runs commands that survive this process. */
 export function bashTool(options: BashOptions): Tool {
@@ -70,8 +94,9 @@ export function bashTool(options: BashOptions): Tool {
   /** Starts a command that must not have begun. */
   async function begin(spool: string, input: BashInput, context: ToolContext): Promise<ToolOutput> {
     const { command, background = false } = input
-    const { cwd, signal } = context
-    const box = await sandbox?.({ command, cwd })
+    const { cwd, signal, callId, box: kind } = context
+    if (kind && !sandbox) throw new Error('This command may run only in a sandbox, and there is none.')
+    const box = kind && (await sandbox?.box(cwd, { isReadOnly: kind === 'read-only', spool, callId }))
     const env = { ...commandEnvironment(process.env, options.environment), ...box?.env }
     const order = {
       ...limits,
@@ -111,13 +136,26 @@ export function bashTool(options: BashOptions): Tool {
       const late = clock.wait(moveAfterMs, AbortSignal.any([done.signal, signal])).then(() => undefined)
       const outcome = await Promise.race([over, late.catch(() => over)])
       if (outcome?.type === 'lost') await command.endStrays()
-      if (outcome) return await reportOutcome(command, outcome, context)
+      if (outcome) return await report(command, outcome, context)
       const seconds = Math.round(moveAfterMs / 1000)
       return await moveToBackground(command, { input, context, how: `Still running after ${seconds} s, and now` })
     } finally {
       signal.removeEventListener('abort', stop)
       done.abort()
     }
+  }
+
+  /** The outcome, with what the sandbox blocked. New control files stay only if the user agrees. */
+  async function report(command: Command, outcome: CommandOutcome, context: ToolContext): Promise<ToolOutput> {
+    const { cwd, box: kind } = context
+    if (!kind || !sandbox) return reportOutcome(command, outcome, context)
+    const { pieces } = await command.output()
+    const text = Buffer.concat(pieces.map(({ bytes }) => bytes)).toString()
+    const blocked = await sandbox.blockedIn(text, { cwd })
+    const { callId } = context
+    for (const each of blocked) await context.append({ type: 'blocked', blocked: { callId, ...each } })
+    const isLeft = kind === 'read-only' ? [] : await settleControls(sandbox, { ...context, spool: command.spool })
+    return reportOutcome(command, outcome, context, { notes: [...blockedNotes(blocked), ...isLeft] })
   }
 
   async function moveToBackground(
@@ -132,12 +170,14 @@ export function bashTool(options: BashOptions): Tool {
   }
 
   /** The outcome of a command that an earlier process started. */
-  async function reattach(input: BashInput, start: ToolStart, context: ToolContext): Promise<ToolOutput> {
+  async function reattach(input: BashInput, start: ToolStart, given: ToolContext): Promise<ToolOutput> {
+    const box = start.sandbox && (start.sandbox.writable.length === 0 ? ('read-only' as const) : ('writable' as const))
+    const context = { ...given, ...(box && { box }) }
     const folder = jobs.folderOf(start, context.localFolder)
     if (folder === undefined) return unknown('its spool folder is not in this session')
     const command = attach(folder)
     const state = await command.state()
-    if (state.type === 'ended') return reportOutcome(command, state, context)
+    if (state.type === 'ended') return report(command, state, context)
     if (start.host !== hostname()) return unknown(`it was started on another machine, ${start.host}`)
     if (start.bootId !== currentBootId()) return unknown('the machine has been restarted since')
     if (!existsSync(folder)) return unknown('its spool folder has been removed')
@@ -154,20 +194,52 @@ export function bashTool(options: BashOptions): Tool {
   return defineTool({
     name: 'bash',
     description: descriptionOf('bash'),
-    schema,
+    schema: sandbox ? schemas.sandboxed : schemas.plain,
     replay: 'reattach',
     deadlineMs: Infinity,
-    access: ({ command }, { cwd }) => [{ type: 'command', command, cwd }],
-    start: async (input, { localFolder, clock }): Promise<StartDetails> => ({
+    access: ({ command, outside }: BashInput, { cwd }) => [
+      {
+        type: 'command',
+        command,
+        cwd,
+        ...(sandbox && { canSandbox: true }),
+        ...(outside !== undefined && { outside }),
+      },
+    ],
+    start: async (input, { localFolder, clock, box }): Promise<StartDetails> => ({
       host: hostname(),
       bootId: currentBootId(),
       spool: await jobs.create(input.jobId, localFolder),
       deadline: new Date(clock.now() + deadlineOf(input)).toISOString(),
+      ...(box && sandbox && { sandbox: await sandbox.details(box) }),
     }),
     run: async (input, context) => begin(await jobs.pathOf(input.jobId, context.localFolder), input, context),
     reattach,
     settled: (start, { localFolder }) => jobs.removeSpool(start, localFolder),
   })
+}
+
+const blockedKinds: Readonly<Record<Blocked['kind'], string>> = {
+  write: 'writing',
+  network: 'reaching',
+  socket: 'connecting to',
+  hidden: 'reading',
+}
+
+/** The sentence that the model and the user read. */
+function blockedNotes(blocked: readonly Blocked[]): string[] {
+  if (blocked.length === 0) return []
+  const things = blocked.map(({ kind, what }) => `${blockedKinds[kind]} ${what === '' ? nameless[kind] : what}`)
+  return [
+    `The sandbox blocked ${things.join(', ')}. If the task needs this, call bash again with \`outside\` and the reason: the user is asked. Otherwise find another way.`,
+  ]
+}
+
+const nameless: Readonly<Record<Blocked['kind'], string>> = {
+  write: 'a read-only place',
+  network: 'the network',
+  socket: 'a service of this machine',
+  hidden: 'a file with secrets',
 }
 
 type ToolStart = ToolStartRecord['toolStart']

@@ -1,6 +1,7 @@
 import { z } from 'zod'
-import type { Command } from '../commands/command.ts'
+import type { Command, CommandSandbox } from '../commands/command.ts'
 import { reportOutcome, reportRunning } from '../commands/report.ts'
+import { settleControls } from '../commands/settle-controls.ts'
 import { descriptionOf } from './description.ts'
 import type { Jobs } from '../commands/jobs.ts'
 import { defineTool, type Tool, type ToolContext } from '../tool.ts'
@@ -19,7 +20,7 @@ const schema = z.strictObject({
 })
 
 /** Reads the output of a job, and how it ended. */
-export function jobOutputTool({ jobs }: { jobs: Jobs }): Tool {
+export function jobOutputTool({ jobs, sandbox }: { jobs: Jobs; sandbox?: CommandSandbox }): Tool {
   return defineTool({
     name: 'job_output',
     description: descriptionOf('job-output'),
@@ -34,7 +35,8 @@ export function jobOutputTool({ jobs }: { jobs: Jobs }): Tool {
       if (waitMs > 0) await waitForEnd(command, waitMs, context)
       const state = await command.state()
       if (state.type === 'ended' || state.type === 'lost') {
-        const { content } = await reportOutcome(command, state, context, { from: since })
+        const notes = sandbox ? await settleControls(sandbox, { ...context, spool: command.spool }) : []
+        const { content } = await reportOutcome(command, state, context, { from: since, notes })
         return { content }
       }
       const text = (nextOffset: number): string => `Still running. Read more with since ${nextOffset}.`

@@ -3,6 +3,8 @@ import { existsSync, watch, type FSWatcher } from 'node:fs'
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { defaultPolicy } from '@tapetree/redact'
+import type { RecordDraft, ToolStartRecord } from '@tapetree/session/format'
+import type { BoxKind } from '../tool.ts'
 import { readClaim, takeClaim, type Claim } from './claim.ts'
 import { readExit, type CommandExit } from './exit-file.ts'
 import { prepareSupervisor, sendOrder, type Order } from './supervisor-process.ts'
@@ -28,6 +30,38 @@ export interface CommandBox {
   argv: readonly string[]
   /** Variables that differ in the sandbox. */
   env: Readonly<Record<string, string>>
+}
+
+/** Makes sandboxes for the commands of a session, and checks what a command did in one. */
+export interface CommandSandbox {
+  /** What a command may do: for the log, before the command starts. */
+  details(kind: BoxKind): SandboxDetails | Promise<SandboxDetails>
+  /** If it throws, the command does not run. Files in `spool` survive this process, for `takeBack`. */
+  box(cwd: string, options: { isReadOnly: boolean; spool: string; callId: string }): Promise<CommandBox>
+  /** What the sandbox blocked, from the end of the output of a command. */
+  blockedIn(output: string, place: { cwd: string }): Blocked[] | Promise<Blocked[]>
+  /**
+   * After a command: moves new control files out of the working folder. They make other programs run something, so the user decides
+   * about them. Calling it again after a crash finds the same files.
+   */
+  takeBack(place: { cwd: string; spool: string }): Promise<TakenBack | undefined>
+}
+
+/** What a command in a sandbox may do. */
+export type SandboxDetails = NonNullable<ToolStartRecord['toolStart']['sandbox']>
+
+export type Blocked = Omit<Extract<RecordDraft, { type: 'blocked' }>['blocked'], 'callId'>
+
+/** Files that a command made, which control what other programs run. */
+export interface TakenBack {
+  /** Relative to the working folder. */
+  paths: readonly string[]
+  /** Where they are now. */
+  folder: string
+  /** Puts them back, because the user wants them. */
+  putBack(): Promise<void>
+  /** They stay there. Until then, each call of `takeBack` finds them. */
+  leave(): Promise<void>
 }
 
 const outputDefaults = { outputCapBytes: 10 * 1024 ** 2, outputLimitBytes: 1024 ** 3 }

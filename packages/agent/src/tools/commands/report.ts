@@ -6,6 +6,8 @@ import { countBytes, showOutput } from './shown-output.ts'
 export interface ReportOptions {
   /** The offset to start at. */
   from?: number
+  /** Sentences to add. */
+  notes?: readonly string[]
 }
 
 /** Reports an ended command: its output, and how it ended unless it succeeded. */
@@ -13,13 +15,13 @@ export async function reportOutcome(
   command: Command,
   outcome: CommandOutcome | { type: 'lost'; reason: string },
   context: Pick<ToolContext, 'putBlob'>,
-  { from = 0 }: ReportOptions = {},
+  { from = 0, notes = [] }: ReportOptions = {},
 ): Promise<ToolOutput> {
   const output = await command.output({ from })
   const shown = await showOutput(output, from, context)
   const { sentences, isError } =
     outcome.type === 'ended' ? describeExit(outcome.exit, await command.stopper()) : describeLoss(outcome)
-  return { content: join(shown, sentences), ...(isError && { isError }) }
+  return { content: join(shown, [...sentences, ...notes]), ...(isError && { isError }) }
 }
 
 /** Reports a running command: its output so far, and the available actions. */

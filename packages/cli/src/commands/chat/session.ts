@@ -7,10 +7,10 @@ import { findSession } from '../../host/find-session.ts'
 import type { LocalSource } from '../../host/local-source.ts'
 import { SessionHost } from '../../host/session-host.ts'
 import { write, type Io } from '../../command-line/io.ts'
+import { modeOf } from '../../print/run-options.ts'
 import type { OpenedSession, SessionSource } from '../../session-source.ts'
 import { isEmptySession } from '../../text/describe-entry.ts'
 import type { ThinkingLevel } from '@tapetree/agent'
-import type { PermissionMode } from '@tapetree/agent/permissions'
 import type { SettingsInput } from '@tapetree/agent/settings'
 import type { ChatProblems } from './problems.ts'
 import type { Choice } from '@tapetree/client'
@@ -146,9 +146,13 @@ export function openChatHost({ io, store, flags, problems }: ChatHostOptions): P
 
 /** Choices from the command line, except for the model, which must be looked up. */
 export function flagsOf(invocation: Invocation): SettingsInput {
-  const mode = textOption(invocation, 'permission-mode') as PermissionMode | undefined
   const thinkingLevel = textOption(invocation, 'thinking') as ThinkingLevel | undefined
-  return { ...(mode && { permissions: { mode } }), ...(thinkingLevel && { thinkingLevel }) }
+  const { mode, sandbox } = modeOf(invocation)
+  return {
+    ...(mode && { permissions: { mode } }),
+    ...(sandbox && { sandbox }),
+    ...(thinkingLevel && { thinkingLevel }),
+  }
 }
 
 /** The same, for a session that already has its own choices. */

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { runCli } from '../../cli.ts'
 import { exitCodes, type ExitCode } from '../../command-line/exit-code.ts'
+import { checkSandbox } from '../../setup/doctor-checks.ts'
 import { placesOf } from '../../host/places.ts'
 import { fakeHome, type FakeHome } from '../../testing/fake-home.ts'
 import { testIo } from '../../testing/test-io.ts'
@@ -32,6 +33,7 @@ test('on a healthy machine every check passes, and no key is shown', async () =>
     'lock',
     'search',
     'ripgrep',
+    'sandbox',
     'settings',
     'keys',
     'model',
@@ -41,6 +43,18 @@ test('on a healthy machine every check passes, and no key is shown', async () =>
   ]
   expect(checks.map(({ name }) => name)).toEqual(expect.arrayContaining(names))
   expect(JSON.stringify(checks)).not.toContain('no-secret')
+})
+
+test('without a sandbox, the check says how commands are treated and prints the repair', async () => {
+  const repair = 'Save this as /etc/apparmor.d/bwrap and run: systemctl reload apparmor'
+  const support = { type: 'none' as const, reason: 'AppArmor does not let bubblewrap create user namespaces.', repair }
+  const check = await checkSandbox(() => Promise.resolve(support))
+  expect(check).toEqual({
+    name: 'sandbox',
+    status: 'warning',
+    says: `Commands cannot run in a sandbox, so mode sandboxed is like ask. ${support.reason}`,
+    fix: repair,
+  })
 })
 
 test('open file modes, a stale socket and a broken index are found, and --fix fixes them', async () => {

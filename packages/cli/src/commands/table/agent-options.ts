@@ -23,3 +23,10 @@ export const permissionModeOption: OptionSpec = {
   choices: permissionModes,
   description: 'what the agent may do without asking',
 }
+
+export const sandboxOption: OptionSpec = {
+  name: 'sandbox',
+  value: 'when',
+  choices: ['required'],
+  description: 'refuse to start unless commands run in a sandbox; implies --permission-mode sandboxed',
+}

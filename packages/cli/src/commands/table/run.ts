@@ -1,5 +1,5 @@
 import type { CommandSpec, OptionSpec, PositionalSpec } from '../../command-line/command.ts'
-import { modelOptions, permissionModeOption } from './agent-options.ts'
+import { modelOptions, permissionModeOption, sandboxOption } from './agent-options.ts'
 
 const output: readonly OptionSpec[] = [
   {
@@ -48,6 +48,7 @@ const permissions: readonly OptionSpec[] = [
     ...permissionModeOption,
     description: 'what the agent may do without asking; requests that need an answer are refused',
   },
+  sandboxOption,
   {
     name: 'allow',
     value: 'rule',
