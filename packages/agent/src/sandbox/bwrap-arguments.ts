@@ -9,7 +9,7 @@ export function bwrapArguments(bwrap: string, policy: SandboxPolicy, cwd: string
   return [bwrap, ...outerBox(policy), '--', bwrap, ...innerBox(policy, cwd), '--']
 }
 
-function outerBox({ scratch, hidden, caches, writable }: SandboxPolicy): string[] {
+function outerBox({ scratch, hidden, caches, writable, overlay = [] }: SandboxPolicy): string[] {
   return [
     ...['user', 'pid', 'ipc', 'net', 'uts'].map((name) => `--unshare-${name}`),
     '--unshare-cgroup-try',
@@ -18,6 +18,7 @@ function outerBox({ scratch, hidden, caches, writable }: SandboxPolicy): string[
     ...['--ro-bind', '/', '/'],
     ...['--dev', '/dev', '--proc', '/proc'],
     ...['--tmpfs', '/run'],
+    ...overlay,
     ...hidden.flatMap(hide),
     ...['--bind', scratch, '/tmp', '--bind-try', scratch, '/var/tmp'],
     ...caches.flatMap(({ path, instead }) => ['--bind', instead, path]),

@@ -2,6 +2,7 @@
 export { probeSandbox, type ProbeOptions, type SandboxSupport } from './probe.ts'
 export { NetworkKeeper, type NetworkKeeperOptions } from './network-keeper.ts'
 export type { ProxyEvent, ProxyTarget } from './proxy.ts'
+export { seatbeltProfile, type SeatbeltOptions } from './seatbelt-profile.ts'
 export { Sandbox, type BoxOptions, type SandboxOptions } from './sandbox.ts'
 export type { SurveyOptions } from './survey.ts'
-export type { PolicyOptions } from './sandbox-policy.ts'
+export type { Place, PolicyOptions, SandboxPolicy } from './sandbox-policy.ts'

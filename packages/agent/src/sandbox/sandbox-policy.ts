@@ -33,6 +33,8 @@ export interface SandboxPolicy {
   writable: readonly string[]
   scratch: string
   caches: SandboxFacts['caches']
+  /** Options that make the home folder writable without changing it. */
+  overlay?: readonly string[]
   /** Outside of the writable folders. */
   hidden: readonly Place[]
   /** In the writable folders: cannot be renamed, so that no other folder takes their place. */

@@ -3,6 +3,7 @@ import type { Blocked, CommandBox, CommandSandbox, SandboxDetails, TakenBack } f
 import type { BoxKind } from '../tools/tool.ts'
 import { blockedIn } from './blocked.ts'
 import { bwrapArguments } from './bwrap-arguments.ts'
+import { homeMounts } from './home-mounts.ts'
 import type { NetworkKeeper } from './network-keeper.ts'
 import { rememberControls, takeBackControls } from './new-controls.ts'
 import { probeSandbox, type SandboxSupport } from './probe.ts'
@@ -57,7 +58,8 @@ export class Sandbox implements CommandSandbox {
     const facts = await surveyMachine(survey)
     if (spool !== undefined && !isReadOnly) await rememberControls(spool, facts)
     const policy = sandboxPolicy(facts, { isReadOnly, showsOwnSecrets })
-    const argv = bwrapArguments(support.path, policy, cwd)
+    const home = await homeMounts({ ...survey, version: support.version })
+    const argv = bwrapArguments(support.path, { ...policy, ...home }, cwd)
     const box = network ? await network.join(argv, callId) : { argv, env: {} }
     return { argv: box.argv, env: { TMPDIR: '/tmp', ...box.env } }
   }
