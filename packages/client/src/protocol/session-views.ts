@@ -265,6 +265,8 @@ export const searchResultSchema = z.object({
 export const usageQuerySchema = z.object({
   days: z.coerce.number().int().min(1).max(366).optional(),
   time_zone: z.string().max(64).optional(),
+  /** The place of the sessions. `all`: active and archived. Default: `active`. */
+  place: z.enum(['active', 'archive', 'all']).optional(),
 })
 
 const usageCountsSchema = z.object({
@@ -285,7 +287,9 @@ export const usageReportSchema = z.object({
   /** The most expensive first. */
   models: z.array(usageCountsSchema.extend({ provider: z.string(), model_id: z.string() })),
   /** The most expensive first; at most 100. */
-  sessions: z.array(usageCountsSchema.extend({ id: z.string(), name: z.string() })),
+  sessions: z.array(
+    usageCountsSchema.extend({ id: z.string(), name: z.string(), is_archived: z.literal(true).optional() }),
+  ),
   total: usageCountsSchema,
 })
 export type UsageReport = z.infer<typeof usageReportSchema>

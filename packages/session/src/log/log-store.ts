@@ -21,8 +21,8 @@ export interface LogStore {
   create(scope: Scope, sessionId: string, header: SealedLine): Promise<void>
   /** Removes a log that was just created and not yet announced, such as an incomplete copy. */
   discard(scope: Scope, sessionId: string): Promise<void>
-  /** Opens for reading, even while another process writes. Rejects with `session-not-found`. */
-  open(scope: Scope, sessionId: string): Promise<ReadableLog>
+  /** Opens for reading, even while another process writes. Rejects with `session-not-found`. Default place: `active`. */
+  open(scope: Scope, sessionId: string, place?: Place): Promise<ReadableLog>
   /** Becomes the only writer, or returns the current one. */
   claim(scope: Scope, sessionId: string, options?: ClaimOptions): Promise<Claim>
   list(scope: Scope, query: SessionQuery): Promise<SessionPage>

@@ -71,6 +71,8 @@ describe.each(stores)('a store %s restricted to a folder', (_name, open) => {
     for (const { id } of (await whole.list({ limit: 100 })).sessions) await whole.archive(id)
     const archived = await store.search({ text: 'words', place: 'archive', limit: 100 })
     expect([...new Set(archived.map(({ sessionId }) => sessionId))].sort()).toEqual(inside)
+    expect(await code(store.open('s-1', { place: 'archive' }))).toMatch('session-not-found')
+    await (await store.open('s-0', { place: 'archive' })).close()
   })
 
   test('can be restricted further: only sessions inside of both are listed, found and opened', async () => {

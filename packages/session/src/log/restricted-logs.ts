@@ -30,8 +30,8 @@ export class RestrictedLogs implements LogStore {
     return this.#logs.discard(scope, sessionId)
   }
 
-  async open(scope: Scope, sessionId: string): Promise<ReadableLog> {
-    const log = await this.#logs.open(scope, sessionId)
+  async open(scope: Scope, sessionId: string, place?: Place): Promise<ReadableLog> {
+    const log = await this.#logs.open(scope, sessionId, place)
     try {
       const [bytes = new Uint8Array()] = await log.readAt([{ at: 0, size: maxHeaderBytes }])
       if (!this.#isVisible(folderIn(bytes))) throw notFound(sessionId)

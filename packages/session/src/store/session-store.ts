@@ -7,6 +7,7 @@ import {
   type Durability,
   type LogStore,
   type Owner,
+  type Place,
   type ReadableLog,
   type Scope,
   type WritableLog,
@@ -29,6 +30,8 @@ export interface CreateOptions extends HeaderOptions {
 
 export interface OpenOptions extends ClaimOptions {
   readOnly?: boolean
+  /** Where the session is. Archived and deleted sessions are read-only. Default: `active`. */
+  place?: Place
   /** Creates the session if it does not exist. */
   create?: boolean | Omit<CreateOptions, 'id'>
 }
@@ -94,10 +97,11 @@ export class SessionStore {
   }
 
   /** Opens for writing. If another process writes the session, it is read-only and `owner` tells which. */
-  async open(sessionId: string, { create, ...options }: OpenOptions = {}): Promise<Session> {
+  async open(sessionId: string, { create, place: where = 'active', ...options }: OpenOptions = {}): Promise<Session> {
     if (create) await this.#createIfMissing(sessionId, create === true ? {} : create)
     this.#refuseIfClosed()
     const id = requireId(sessionId, 'session id')
+    if (where !== 'active') return this.#openReadable({ id }, await this.#port.open(this.scope, id, where))
     const path = this.#options.pathOf?.(this.scope, id)
     const place = { id, ...(path !== undefined && { path }) }
     if (options.readOnly) return this.#openReadable(place, await this.#port.open(this.scope, id))

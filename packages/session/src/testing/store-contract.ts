@@ -344,6 +344,11 @@ function lists(it: It): void {
     const found = async (place: 'archive' | 'trash'): Promise<string[]> =>
       (await store.search({ text: 'keep', place })).map(({ sessionId }) => sessionId)
     assert.deepEqual([await found('archive'), await found('trash')], [[session.id], []])
+    await rejects(store.open(session.id, { place: 'trash' }), 'session-not-found')
+    const archived = await store.open(session.id, { place: 'archive' })
+    assert.deepEqual(await said(archived), ['user: keep me'])
+    await rejects(user(archived, 'more'), 'read-only')
+    await archived.close()
     await store.delete(session.id)
     assert.deepEqual([await found('archive'), await found('trash')], [[], [session.id]])
     assert.equal((await store.list()).sessions.length, 0)

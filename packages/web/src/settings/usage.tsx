@@ -1,6 +1,6 @@
 import type { RestResults } from '@tapetree/client/types'
 import { useCallback, useId, useState, type ReactNode } from 'react'
-import { sessionLink } from '../route.ts'
+import { placeLink, sessionLink } from '../route.ts'
 import { LoadState } from '../screen.tsx'
 import { rest } from '../server.ts'
 import { useLoaded } from '../use-loaded.ts'
@@ -21,7 +21,7 @@ export function Usage(): ReactNode {
   const [days, setDays] = useState(30)
   const load = useCallback(
     (signal: AbortSignal) =>
-      rest.usage({ days, timeZone: Intl.DateTimeFormat().resolvedOptions().timeZone || 'UTC' }, signal),
+      rest.usage({ days, timeZone: Intl.DateTimeFormat().resolvedOptions().timeZone || 'UTC', place: 'all' }, signal),
     [days],
   )
   const { value, problem, reload, isLoading } = useLoaded(load)
@@ -46,7 +46,7 @@ export function Usage(): ReactNode {
           <Days report={value} days={days} />
           <Bars title="By model" bars={modelBars(value)} />
           <Bars title="By session" bars={sessionBars(value)} />
-          <p className="faint">Archived and deleted sessions do not count. A price that is not known counts as 0.</p>
+          <p className="faint">Sessions in the trash do not count. A price that is not known counts as 0.</p>
         </div>
       ) : (
         <LoadState problem={problem} onRetry={reload} />
@@ -159,8 +159,8 @@ function sessionBars({ sessions }: Report): Bar[] {
   return sessions.map((each) => ({
     ...each,
     key: each.id,
-    name: each.name || 'Untitled session',
-    href: sessionLink(each.id),
+    name: `${each.name || 'Untitled session'}${each.isArchived ? ' (archived)' : ''}`,
+    href: each.isArchived ? placeLink('archive') : sessionLink(each.id),
   }))
 }
 

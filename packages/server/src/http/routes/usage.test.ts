@@ -35,7 +35,8 @@ test('usage is summed by day, model and session, and a fork counts once', async 
   await answered({ store, model: 'large', cost: 2, to: first })
   const second = await answered({ store, model: 'small', cost: 0.5, name: 'second' })
   await (await store.forkFrom(first)).close()
-  await store.archive(await answered({ store, model: 'small', cost: 9 }))
+  const archived = await answered({ store, model: 'small', cost: 9 })
+  await store.archive(archived)
   const usage = async (query: string): Promise<UsageReport> =>
     (await (await api.get(`/api/usage${query}`)).json()) as UsageReport
   expect(await usage('')).toMatchObject({
@@ -54,6 +55,11 @@ test('usage is summed by day, model and session, and a fork counts once', async 
     ],
     total: { calls: 3, cost: 2.75, output_tokens: 30 },
   })
+  expect(await usage('?place=archive')).toMatchObject({
+    sessions: [{ id: archived, is_archived: true, cost: 9 }],
+    total: { calls: 1, cost: 9 },
+  })
+  expect((await usage('?place=all')).total).toMatchObject({ calls: 4, cost: 11.75 })
   // In Tokyo it was the same day.
   expect((await usage('?time_zone=Asia/Tokyo')).days).toMatchObject([{ day: '2026-11-11', calls: 3 }])
   expect(await usage('?days=1')).toMatchObject({ since: '2026-11-11', total: { calls: 2 } })

@@ -20,31 +20,41 @@ export function addUsage(routes: Routes, clock: Clock = systemClock): void {
       operationId: 'getUsage',
       summary: 'Sum up calls, tokens and cost by day, model and session',
       request: { query: usageQuerySchema },
-      responses: { 200: json(usageReportSchema, 'Of the active sessions that the caller can reach.') },
+      responses: { 200: json(usageReportSchema, 'Of the sessions that the caller can reach.') },
     },
     async (context) => {
-      const { days = defaultDays, time_zone: timeZone = 'UTC' } = context.req.valid('query')
+      const { days = defaultDays, time_zone: timeZone = 'UTC', place = 'active' } = context.req.valid('query')
       const dayOf = dayIn(timeZone)
       const since = dayOf(new Date(clock.now() - (days - 1) * 24 * 60 * 60 * 1000))
-      return context.json(await report(context.get('sessions'), { since, dayOf }), 200)
+      return context.json(
+        await report(context.get('sessions'), {
+          since,
+          dayOf,
+          places: place === 'all' ? ['active', 'archive'] : [place],
+        }),
+        200,
+      )
     },
   )
 }
 
 type Counts = UsageReport['total']
 type DayOf = (time: Date) => string
+type Place = 'active' | 'archive'
 
 /** Reads the logs that changed since the first day, one after another. */
 async function report(
   sessions: ReachableSessions,
-  { since, dayOf }: { since: string; dayOf: DayOf },
+  { since, dayOf, places }: { since: string; dayOf: DayOf; places: readonly Place[] },
 ): Promise<UsageReport> {
   const seen = new Set<string>()
   const sums = { day: new Map<string, Counts>(), model: new Map<string, Counts>(), session: new Map<string, Counts>() }
   const total = noUsage()
   const names = new Map<string, string>()
-  for (const info of await changedSince(sessions, since, dayOf)) {
-    for (const call of await callsOf(sessions, info.id)) {
+  const archived = new Set<string>()
+  for (const { place, ...info } of await changedSince(sessions, { since, dayOf, places })) {
+    if (place === 'archive') archived.add(info.id)
+    for (const call of await callsOf(sessions, info.id, place)) {
       const day = dayOf(new Date(call.timestamp))
       if (day < since || seen.has(call.id)) continue
       seen.add(call.id)
@@ -63,15 +73,27 @@ async function report(
     }),
     sessions: byCost(sums.session)
       .slice(0, maxSessions)
-      .map(([id, row]) => ({ id, name: names.get(id) ?? '', ...row })),
+      .map(([id, row]) => ({
+        id,
+        name: names.get(id) ?? '',
+        ...(archived.has(id) && { is_archived: true as const }),
+        ...row,
+      })),
     total,
   }
 }
 
 /** The oldest first: calls of a fork count for the session that it was made from. */
-async function changedSince(sessions: ReachableSessions, since: string, dayOf: DayOf): Promise<SessionInfo[]> {
-  const page = await sessions.store.list({ limit: Infinity })
-  return page.sessions
+async function changedSince(
+  sessions: ReachableSessions,
+  { since, dayOf, places }: { since: string; dayOf: DayOf; places: readonly Place[] },
+): Promise<(SessionInfo & { place: Place })[]> {
+  const all: (SessionInfo & { place: Place })[] = []
+  for (const place of places) {
+    const page = await sessions.store.list({ place, limit: Infinity })
+    all.push(...page.sessions.map((info) => ({ ...info, place })))
+  }
+  return all
     .filter(({ modified }) => dayOf(new Date(modified)) >= since)
     .sort((left, right) => Date.parse(left.created) - Date.parse(right.created))
 }
@@ -85,11 +107,13 @@ interface ModelCall {
   usage: Record<string, unknown>
 }
 
-async function callsOf(sessions: ReachableSessions, sessionId: string): Promise<ModelCall[]> {
+async function callsOf(sessions: ReachableSessions, sessionId: string, place: Place): Promise<ModelCall[]> {
   try {
-    return await readSession(sessions, sessionId, callsIn)
+    if (place === 'active') return await readSession(sessions, sessionId, callsIn)
+    await using session = await sessions.store.open(sessionId, { place })
+    return await callsIn(session)
   } catch (error) {
-    // It was deleted meanwhile.
+    // It was moved or deleted meanwhile.
     if (error instanceof SessionError && error.code === 'session-not-found') return []
     throw error
   }

@@ -95,8 +95,8 @@ export class FileLogStore implements LogStore {
     this.#port.remove(gone)
   }
 
-  async open(scope: Scope, sessionId: string): Promise<ReadableLog> {
-    const paths = this.#find(scope, sessionId)
+  async open(scope: Scope, sessionId: string, place?: Place): Promise<ReadableLog> {
+    const paths = this.#find(scope, sessionId, place)
     try {
       return new ReadableFileLog(this.#port, paths)
     } catch (error) {
@@ -311,8 +311,8 @@ export class FileLogStore implements LogStore {
     }
   }
 
-  #find(scope: Scope, sessionId: string): LogPaths {
-    const paths = pathsInFolder(this.folderOf(scope, sessionId, 'active'))
+  #find(scope: Scope, sessionId: string, place: Place = 'active'): LogPaths {
+    const paths = pathsInFolder(this.folderOf(scope, sessionId, place))
     if (!this.#port.exists(paths.log)) throw notFound(sessionId)
     return paths
   }

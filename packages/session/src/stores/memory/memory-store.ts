@@ -45,8 +45,8 @@ export class MemoryLogStore implements LogStore {
     this.#sessionsOf(scope).delete(sessionId)
   }
 
-  async open(scope: Scope, sessionId: string): Promise<ReadableLog> {
-    return new MemoryLog(this.#find(scope, sessionId), undefined)
+  async open(scope: Scope, sessionId: string, place?: Place): Promise<ReadableLog> {
+    return new MemoryLog(this.#find(scope, sessionId, place), undefined)
   }
 
   async claim(scope: Scope, sessionId: string, options?: ClaimOptions): Promise<Claim> {
@@ -108,9 +108,9 @@ export class MemoryLogStore implements LogStore {
     return fresh
   }
 
-  #find(scope: Scope, sessionId: string): StoredSession {
+  #find(scope: Scope, sessionId: string, place: Place = 'active'): StoredSession {
     const session = this.#sessionsOf(scope).get(sessionId)
-    if (!session || session.place !== 'active') throw notFound(sessionId)
+    if (!session || session.place !== place) throw notFound(sessionId)
     return session
   }
 }
