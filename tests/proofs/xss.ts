@@ -54,7 +54,7 @@ export async function run({ size, seed, say, random }: FigureContext): Promise<F
   }
   const sessions = await writeHostileSessions(home, { payloads, perSession: atOnce / 2 })
   const onScreens = sample(payloads, 100, random)
-  const hostile = await writeHostileScreens(home, onScreens)
+  const written = await writeHostileScreens(home, onScreens)
   const mutantSession = await writeAnswers(home, mutantTexts(all))
   const cuts = limits.cut === 0 ? [] : payloads.flatMap(({ text }) => prefixesOf(text))
   const cutSession = cuts.length === 0 ? undefined : await writeAnswers(home, cuts)
@@ -101,7 +101,8 @@ export async function run({ size, seed, say, random }: FigureContext): Promise<F
   await askPermission({ page, app, home, payloads, check })
   say('permission requests and questions')
 
-  await prepareScreens(page, { home, titled: hostile.titled, payloads: onScreens })
+  const changed = await prepareScreens(page, { home, titled: written.titled, payloads: onScreens })
+  const hostile = { ...written, changed }
   let shown = 0
   for (const name of Object.keys(screens) as ScreenName[]) {
     shown += await showScreen(page, { name, url: app.url, hostile })

@@ -104,21 +104,24 @@ export async function deliverPush(page: Page, data: string): Promise<{ title: st
       .serviceWorkers()
       .find((each) => each.url().startsWith(origin)) ?? (await page.context().waitForEvent('serviceworker'))
   await worker.evaluate(`{
+    if (!('received' in globalThis)) {
+      addEventListener('push', () => void received++)
+      const show = registration.showNotification.bind(registration)
+      registration.showNotification = async (...given) => show(...given).finally(() => shown.resolve())
+    }
     globalThis.received = 0
-    globalThis.addEventListener('push', () => void received++)
+    globalThis.shown = Promise.withResolvers()
   }`)
   const sentAt = Date.now()
   await debugging.send('ServiceWorker.deliverPushMessage', { origin, registrationId, data })
-  const titles = await page.evaluate<string[]>(`navigator.serviceWorker.ready.then(async (registration) => {
-    for (const end = Date.now() + 10_000; Date.now() < end; await new Promise(requestAnimationFrame)) {
-      const shown = await registration.getNotifications()
-      if (shown.length === 0) continue
-      for (const each of shown) each.close()
-      return shown.map(({ title }) => title)
-    }
-    return []
-  })`)
+  // Chromium forgets a notification that is read while it is being shown, so it is read once, afterwards.
+  await worker.evaluate('Promise.race([shown.promise, new Promise((late) => setTimeout(late, 10_000))])')
   const tookMs = Date.now() - sentAt
+  const titles = await page.evaluate<string[]>(`navigator.serviceWorker.ready.then(async (registration) => {
+    const shown = await registration.getNotifications()
+    for (const each of shown) each.close()
+    return shown.map(({ title }) => title)
+  })`)
   await debugging.detach()
   const received = await worker.evaluate<number>('received')
   const [title] = titles

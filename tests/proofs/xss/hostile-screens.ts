@@ -1,4 +1,4 @@
-import { mkdir } from 'node:fs/promises'
+import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Page } from 'playwright-core'
 import type { FakeHome } from '../../../packages/cli/src/testing/fake-home.ts'
@@ -11,6 +11,8 @@ export interface HostileScreens {
   branched: BranchedSession
   /** Sessions whose names are payloads. */
   titled: readonly string[]
+  /** A session whose agent made files with payloads as names and content, from one entry to the other. */
+  changed: { id: string; first: string; last: string }
 }
 
 interface HostileScreen {
@@ -22,6 +24,8 @@ interface HostileScreen {
   /** At least so many of them. */
   atLeast: number
 }
+
+const minHostileFiles = 25
 
 /** Every screen that draws hostile text, except for the transcript and the list. */
 export const screens = {
@@ -68,6 +72,30 @@ export const screens = {
     path: ({ branched: { id, left, right } }) => `#/sessions/${id}/compare/${left}/${right}`,
     payloads: '.sides li',
     atLeast: 60,
+  },
+  'changed files': {
+    path: ({ changed: { id, first, last } }) => `#/sessions/${id}/compare/${first}/${last}`,
+    unfold: async (page) => {
+      await page.locator('.changed-files li').first().waitFor()
+      await page.evaluate(`for (const fold of document.querySelectorAll('.changed-files .fold')) fold.click()`)
+      await page
+        .locator('.changed-files .diff')
+        .nth(minHostileFiles - 1)
+        .waitFor()
+    },
+    payloads: '.changed-files li',
+    atLeast: minHostileFiles,
+  },
+  rewind: {
+    path: ({ changed }) => `#/sessions/${changed.id}`,
+    unfold: async (page) => {
+      const mine = page.locator('.mine', { hasText: 'Make files.' })
+      await mine.hover()
+      await mine.getByRole('button', { name: 'Go back to here…' }).click()
+      await page.getByRole('button', { name: /^Show all / }).click()
+    },
+    payloads: '.rewind-files li',
+    atLeast: minHostileFiles,
   },
   devices: {
     path: () => '#/settings/devices',
@@ -136,7 +164,10 @@ export const screens = {
 export type ScreenName = keyof typeof screens
 
 /** To be called before the server starts. */
-export async function writeHostileScreens(home: FakeHome, payloads: readonly Payload[]): Promise<HostileScreens> {
+export async function writeHostileScreens(
+  home: FakeHome,
+  payloads: readonly Payload[],
+): Promise<Omit<HostileScreens, 'changed'>> {
   for (const { text } of payloads) {
     const name = text.replaceAll(/[/\0]/g, '').toWellFormed()
     // Some systems allow less in a name than others.
@@ -148,11 +179,11 @@ export async function writeHostileScreens(home: FakeHome, payloads: readonly Pay
   }
 }
 
-/** What only a server has: devices, an archive, a trash, and a session that waits. `page` is paired. */
+/** What only a server has: devices, an archive, a trash, a session that waits, and one that changed files. `page` is paired. */
 export async function prepareScreens(
   page: Page,
   { home, titled, payloads }: Pick<HostileScreens, 'titled'> & { home: FakeHome; payloads: readonly Payload[] },
-): Promise<void> {
+): Promise<HostileScreens['changed']> {
   const names = payloads.map(({ text }) => text.toWellFormed().slice(0, 200)).filter((name) => name.trim() !== '')
   const requests = [
     ...names.slice(0, 50).map((name) => ({ method: 'POST', path: 'tokens', body: { role: 'view', name } })),
@@ -172,6 +203,47 @@ export async function prepareScreens(
   await page.evaluate(
     `fetch('api/sessions', { method: 'POST', headers: { 'content-type': 'application/json' }, body: ${JSON.stringify(JSON.stringify(waiting))} })`,
   )
+  return changeFiles(page, home, payloads)
+}
+
+/** An agent that may do everything makes one file for each payload that can be a name. */
+async function changeFiles(
+  page: Page,
+  home: FakeHome,
+  payloads: readonly Payload[],
+): Promise<HostileScreens['changed']> {
+  const cwd = join(home.cwd, 'hostile-files')
+  await mkdir(cwd)
+  const files = payloads.map(({ text }) => ({ name: text.replaceAll(/[/\0]/g, '').toWellFormed(), text: `${text}\n` }))
+  const usable = files.filter(({ name }) => name.trim() !== '' && name.length < 60 && name !== '..')
+  await writeFile(
+    join(home.cwd, 'make-files.cjs'),
+    `const { writeFileSync } = require('node:fs')
+    for (const { name, text } of ${JSON.stringify(usable)}) try { writeFileSync('file ' + name, text) } catch {}`,
+  )
+  const command = `'${process.execPath}' ../make-files.cjs`
+  home.provider.script(answer(call('f1', 'bash', { command })), answer({ type: 'text', chunks: ['Made them.'] }))
+  const ask = <T>(method: string, path: string, body?: unknown): Promise<T> =>
+    page.evaluate<T>(
+      `fetch('api/' + ${JSON.stringify(path)}, { method: '${method}', headers: { 'content-type': 'application/json' }${
+        body === undefined ? '' : `, body: ${JSON.stringify(JSON.stringify(body))}`
+      } }).then((each) => each.json())`,
+    )
+  const { id } = await ask<{ id: string }>('POST', 'sessions', { cwd, name: 'Files' })
+  await ask('PATCH', `sessions/${id}`, { mode: 'auto' })
+  await page.evaluate(`location.hash = '#/sessions/${id}'`)
+  await page.getByLabel('Message', { exact: true }).fill('Make files.')
+  await page.getByRole('button', { name: 'Send', exact: true }).click()
+  await page.getByText('Made them.').waitFor()
+  await page.locator('.session-head .status.idle').waitFor()
+  const tree = await ask<{ nodes: { id: string; role?: string }[]; leaf_id: string | null }>(
+    'GET',
+    `sessions/${id}/tree`,
+  )
+  const first = tree.nodes.find(({ role }) => role === 'user')?.id
+  const last = tree.leaf_id
+  if (first === undefined || last === null) throw new Error('The session that changed files has no entries.')
+  return { id, first, last }
 }
 
 /** Opens a screen and unfolds it. Returns the number of its payloads, and waits until there are enough. */

@@ -93,7 +93,9 @@ export const mutants: readonly Mutant[] = [
   asMarkup('compare', 'compare/compare-screen.tsx', '<div className="plain">{entry.preview || \'(no text)\'}</div>'),
   asMarkup('devices', 'settings/devices.tsx', '<b>{token.name ?? token.id}</b>'),
   asMarkup('usage', 'settings/usage.tsx', '<th scope="row">{bar.name}</th>'),
-  asMarkup('search', 'list/search-results.tsx', "<b>{titles.get(hit.sessionId) ?? 'Session'}</b>"),
+  asMarkup('search', 'list/search-results.tsx', '<b>{title}</b>'),
+  asMarkup('changed files', 'compare/compare-screen.tsx', '<code>{spellInvisible(path)}</code>'),
+  asMarkup('rewind', 'session/rewind.tsx', '<code>{spellInvisible(path)}</code>'),
   asMarkup('archive', 'list/stored-sessions.tsx', '<b>{titleOf(session)}</b>'),
   {
     name: 'names of folders as markup',
