@@ -341,7 +341,8 @@ async function inspect(
   await phone.getByRole('button', { name: 'Deny with a note' }).click()
   await phone.getByLabel('Why not?').fill('Not today.')
   await phone.getByRole('button', { name: 'Do not allow' }).click()
-  await page.getByText('Answered on another screen.').waitFor()
+  // The name of the other screen follows as soon as it is known.
+  await page.getByText(/^Answered (?:by .+ )?on another screen\.$/).waitFor()
   await page.getByText('It was not allowed.').last().waitFor()
   await page.locator('.session-head .status.idle').waitFor()
   await look('session')
