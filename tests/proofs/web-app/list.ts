@@ -62,7 +62,7 @@ export async function useList({ page, base, name, look, complain }: Journey): Pr
 
   await page.keyboard.press('Control+k')
   await page.keyboard.type('the needle')
-  await page.locator('.snippet mark', { hasText: 'needle' }).waitFor()
+  await page.locator('.snippet mark', { hasText: 'needle' }).first().waitFor()
   await look('search')
   const address = page.url()
   // The match is far above the end of its session.

@@ -173,8 +173,7 @@ function ItemRow({ item }: { item: Exclude<TranscriptItem, { type: 'assistant' }
 
 function GoBackButton({ entryId }: { entryId: string }): ReactNode {
   const goBack = useContext(GoBackContext)
-  const isBusy = useRowState(isRunning) ?? true
-  if (!goBack || isBusy) return null
+  if (!goBack) return null
   return (
     <button className="quiet tiny" onClick={() => goBack(entryId)}>
       Go back to here…

@@ -62,11 +62,15 @@ function Opened({
   const isInterrupted = run?.waitingFor?.type === 'resume'
 
   const mayRewind = mayDo(role, 'drive') && !readOnly
-  const goBack = useCallback((entryId: string) => setRewinding({ entryId }), [])
+  // The same function during a run, so that no row is drawn again.
+  const goBack = useCallback(
+    (entryId: string) =>
+      isRunning(opened) ? setProblem('The agent is working. Stop it first.') : setRewinding({ entryId }),
+    [opened],
+  )
   const undo = (): void => {
     const last = session.transcript.path.items.slice().findLast(({ type }) => type === 'user')
-    if (isBusy) setProblem('The agent is working. Stop it first.')
-    else if (last) goBack(last.id)
+    if (last) goBack(last.id)
     else setProblem('There is no message of yours to go back to.')
   }
   const redo = async (): Promise<void> => {
