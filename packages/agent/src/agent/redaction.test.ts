@@ -72,6 +72,16 @@ describe('a secret', () => {
     expect(await filesWith(folder, key)).toEqual([])
   })
 
+  test('in the command of a check is not in the log, and the check still names its trees', async () => {
+    const key = canary()
+    const { agent, folder } = await open(script().text('ok'))
+    const tree = 'a1b2c3d4e5f60718293a4b5c6d7e8f9001122334'
+    const command = `API_KEY=${key} npm test`
+    const line = await agent.session.append({ type: 'check', check: { command, exitCode: 0, durationMs: 1, tree } })
+    expect(line).toMatchObject({ check: { command: expect.stringMatching(/^API_KEY=.*redacted.* npm test$/), tree } })
+    expect(await filesWith(folder, key)).toEqual([])
+  })
+
   test('in a queued message is in neither the log nor the queue', async () => {
     const key = canary()
     const { agent, folder } = await open(script().text('ok'))

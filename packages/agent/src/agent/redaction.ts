@@ -36,6 +36,7 @@ const isRedacted: Record<Draft['type'], boolean> = {
   plan: true,
   blocked: true,
   error: true,
+  check: true,
   unknown_record: true,
   // We write these, or the model made them and they must be found again unchanged.
   system: false,
@@ -52,7 +53,6 @@ const isRedacted: Record<Draft['type'], boolean> = {
   file_write: false,
   snapshot: false,
   restore: false,
-  check: false,
   working_copy: false,
   usage: false,
   damage: false,
@@ -66,6 +66,9 @@ function redactDraft<D extends Draft>(draft: D, redactor: Redactor): D {
     const { attempt } = draft
     return { ...draft, attempt: { ...attempt, content: redactSaid(attempt.content, redactor) } }
   }
+  // The trees of a check must be found again.
+  if (draft.type === 'check')
+    return { ...draft, check: { ...draft.check, command: redactor.text(draft.check.command) } }
   return redactor.json(draft)
 }
 

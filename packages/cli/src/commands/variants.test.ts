@@ -109,6 +109,21 @@ describe('run --variants', () => {
     expect(log.code).toBe(0)
   })
 
+  test('a key in the command of a check is not kept', async () => {
+    await writeFile(join(home.cwd, 'a.txt'), 'start\n')
+    script({ 'model-1': 'echo one > a.txt' })
+    const key = ['ghp', 'Zk4Rw8Tb2Nq6Ls1Vd9Xc3Hf7Gj5Mp0Ay2Ue'].join('_')
+    const check = `test ${key} = ${key}`
+    const models = ['--model', 'fake/model-1', '--variants', '2']
+    const ran = await tapetree(['run', '--json', ...models, '--check', check, '--choose', 'none', 'go'])
+    expect(ran.code).toBe(0)
+    const [variant] = resultOf(ran).variants
+    const { sessions } = placesOf(home)
+    const log = await readFile(join(sessions, variant?.session_id ?? '', 'events.jsonl'), 'utf8')
+    expect(log).toContain('"type":"check"')
+    expect(log).not.toContain(key)
+  })
+
   test('prints a table and the steps, and keeps the copies until one is chosen', async () => {
     await writeFile(join(home.cwd, 'a.txt'), 'start\n')
     script({ 'model-1': 'echo one > a.txt', 'model-2': 'exit 0' })
