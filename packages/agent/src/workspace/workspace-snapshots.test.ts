@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process'
 import { chmod, mkdir, readFile, rename, rm, stat, symlink, readlink, writeFile } from 'node:fs/promises'
 import { expect, test } from 'vitest'
 import { memoryStore, text, type Session } from '@tapetree/session'
-import { systemClock } from '@tapetree/session/util/wait'
+import { systemClock, type Clock } from '@tapetree/session/util/wait'
 import type { Access } from '../tools/tool.ts'
 import { TestFolder } from '../testing/test-folder.ts'
 import { WorkspaceSnapshots } from './workspace-snapshots.ts'
@@ -131,6 +131,49 @@ test('a call that only reads is not recorded, and a snapshot without changes wri
   expect(work.session.head.seq).toBe(seq + 1)
 })
 
+test('a folder that takes long to look through is recorded only at the start and the end of a run', async () => {
+  const clock = new SlowClock()
+  await using work = await Work.make({ 'a.txt': 'start\n' }, { clock })
+  const first = await work.say('go')
+  clock.stepMs = 2500
+  await work.call(({ folder }) => folder.write('a.txt', 'one\n'))
+  expect(work.snapshots.state).toEqual({ type: 'on', isSlow: true })
+  const { seq } = work.session.head
+  await work.call(({ folder }) => folder.write('a.txt', 'two\n'))
+  await work.call(({ folder }) => folder.write('b.txt', 'new\n'))
+  // Only the results of the calls.
+  expect(work.session.head.seq).toBe(seq + 2)
+  await work.snapshots.runEnded({ runId: 'r' })
+  expect(work.session.lastSnapshot).toMatchObject({ when: 'after', by: 'agent', runId: 'r', added: 1, changed: 1 })
+  const afterRun = work.session.head.seq
+
+  await work.folder.write('mine.txt', 'mine\n')
+  await work.say('more')
+  expect(work.session.lastSnapshot).toMatchObject({ when: 'start', by: 'outside', added: 1 })
+  expect(work.session.head.seq).toBe(afterRun + 2)
+  const prepared = await work.snapshots.prepare(first)
+  expect(prepared.kept.map(({ path }) => path)).toEqual(['mine.txt'])
+  await work.snapshots.restore(prepared)
+  expect(await work.files()).toEqual({ 'a.txt': 'start\n', 'mine.txt': 'mine\n' })
+
+  // As soon as a look is quick again, so are the calls.
+  clock.stepMs = 10
+  await work.say('again')
+  await work.call(({ folder }) => folder.write('a.txt', 'three\n'))
+  expect(work.session.lastSnapshot).toMatchObject({ when: 'after', by: 'agent', changed: 1 })
+})
+
+/** Advances with every look at it. */
+class SlowClock implements Clock {
+  stepMs = 1
+  #now = 0
+  readonly wait = systemClock.wait
+
+  now(): number {
+    return (this.#now += this.stepMs)
+  }
+}
+
 /** A session in a folder, with calls that a test performs itself. */
 class Work implements AsyncDisposable {
   readonly folder: TestFolder
@@ -139,19 +182,22 @@ class Work implements AsyncDisposable {
   readonly snapshots: WorkspaceSnapshots
   #calls = 0
 
-  private constructor(folder: TestFolder, stores: TestFolder, session: Session) {
+  private constructor({
+    folder,
+    stores,
+    session,
+    clock,
+  }: Pick<Work, 'folder' | 'stores' | 'session'> & { clock: Clock }) {
     this.folder = folder
     this.stores = stores
     this.session = session
-    this.snapshots = new WorkspaceSnapshots({
-      session,
-      folder: folder.path,
-      storesFolder: stores.path,
-      clock: systemClock,
-    })
+    this.snapshots = new WorkspaceSnapshots({ session, folder: folder.path, storesFolder: stores.path, clock })
   }
 
-  static async make(files: Record<string, string | Uint8Array>, { git = false } = {}): Promise<Work> {
+  static async make(
+    files: Record<string, string | Uint8Array>,
+    { git = false, clock = systemClock }: { git?: boolean; clock?: Clock } = {},
+  ): Promise<Work> {
     const folder = await TestFolder.make(files)
     if (git) {
       execFileSync('git', ['init', '--quiet', folder.path])
@@ -160,7 +206,7 @@ class Work implements AsyncDisposable {
     }
     const store = memoryStore()
     const session = await store.create({ cwd: folder.path })
-    return new Work(folder, await TestFolder.make(), session)
+    return new Work({ folder, stores: await TestFolder.make(), session, clock })
   }
 
   async say(message: string): Promise<string> {
