@@ -167,10 +167,13 @@ test('a folder that takes long to look through is recorded only at the start and
 class SlowClock implements Clock {
   stepMs = 1
   #now = 0
-  readonly wait = systemClock.wait
 
   now(): number {
     return (this.#now += this.stepMs)
+  }
+
+  wait(ms: number, signal?: AbortSignal): Promise<void> {
+    return systemClock.wait(ms, signal)
   }
 }
 
