@@ -1,7 +1,8 @@
 import { execFileSync } from 'node:child_process'
-import { link, readdir, rename, rm, symlink, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { chmod, link, readdir, rename, rm, symlink, utimes, writeFile } from 'node:fs/promises'
+import { delimiter, join } from 'node:path'
 import { expect, test } from 'vitest'
+import { systemClock } from '@tapetree/session/util/wait'
 import { TestFolder } from '../testing/test-folder.ts'
 import { SnapshotStore } from './snapshot-store.ts'
 
@@ -80,4 +81,38 @@ test('a packed store has the same files in one pack', async () => {
   ).toHaveLength(1)
   for (const tree of trees) expect(await store.has(tree)).toBe(true)
   expect(await store.take()).toMatchObject({ removed: 1 })
+})
+
+test('a busy machine does not make every snapshot refresh the index, and touched files do', async () => {
+  await using work = await TestFolder.make({ 'a.txt': 'a', 'b.txt': 'b' })
+  await using place = await TestFolder.make()
+  // Lists every git command.
+  const git = execFileSync('sh', ['-c', 'command -v git']).toString('utf8').trim()
+  await place.write('bin/git', `#!/bin/sh\necho "$@" >> '${place.at('commands')}'\nexec '${git}' "$@"\n`)
+  await chmod(place.at('bin/git'), 0o755)
+  const environment = { ...process.env, PATH: [place.at('bin'), process.env['PATH']].join(delimiter) }
+  const clock = { ...systemClock, stepMs: 10, time: 0, now: () => (clock.time += clock.stepMs) }
+  const storesFolder = place.at('stores')
+  const store = await SnapshotStore.open({ folder: work.path, storesFolder, environment, clock })
+  const takeMany = async (): Promise<number> => {
+    await place.write('commands', '')
+    for (let count = 0; count < 10; count += 1) await store.take()
+    return (await place.read('commands')).split('\n').filter((line) => line.includes('--refresh')).length
+  }
+  await store.take()
+  // The first snapshots of files that are as new as the index look at their content.
+  await utimes(work.at('a.txt'), 1, 1)
+  await utimes(work.at('b.txt'), 1, 1)
+  clock.stepMs = 1000
+  await takeMany()
+  clock.stepMs = 10
+  await takeMany()
+  clock.stepMs = 30
+  // One for the touched files, one in vain.
+  expect(await takeMany()).toBeLessThanOrEqual(2)
+  await utimes(work.at('a.txt'), 2, 2)
+  clock.stepMs = 1000
+  expect(await takeMany()).toBeGreaterThan(0)
+  clock.stepMs = 10
+  expect(await takeMany()).toBe(0)
 })

@@ -67,6 +67,7 @@ export interface TakeOptions {
 export const stagingName = '.tapetree-restore'
 
 const maxPacks = 50
+const minLongScan = 2
 const minFreeBytes = 2 * 1024 ** 3
 
 /** Streams every file into one pack, which is synced once, instead of storing and syncing each on its own. */
@@ -82,8 +83,10 @@ export class SnapshotStore extends FileVersions {
   readonly prefix: string
   readonly #git: ShadowGit
   #globalExcludes = ''
-  /** Of the scans so far. A much longer one has hashed files that were touched without being changed. */
+  /** Of the scans so far. A much longer one may have hashed files that were touched without being changed. */
   #shortestScanMs = Infinity
+  /** So many times the shortest scan is much longer. Doubles if the machine was only busy. */
+  #longScan = minLongScan
   #last: Promise<unknown> = Promise.resolve()
 
   private constructor(git: ShadowGit, prefix: string) {
@@ -219,11 +222,7 @@ export class SnapshotStore extends FileVersions {
       const scan = await scanFiles({ git: this.#git, prefix: this.prefix, variables, isSeeded })
       const scanMs = this.#git.clock.now() - scanStartedAt
       if (current && scan.changes.length === 0) {
-        if (scanMs > 2 * this.#shortestScanMs) {
-          await this.#git.try(['update-index', '-q', '--refresh'], { variables })
-          await syncFile(taking)
-          await rename(taking, current.index)
-        }
+        if (scanMs > this.#longScan * this.#shortestScanMs) await this.#refresh(taking, current.index)
         this.#shortestScanMs = Math.min(this.#shortestScanMs, scanMs)
         return this.#snapshot({ tree: current.tree, previous: current.tree, scan, scanMs, startedAt })
       }
@@ -238,6 +237,18 @@ export class SnapshotStore extends FileVersions {
       if (current && current.index !== index) await rm(current.index, { force: true })
       return this.#snapshot({ tree, ...(current && { previous: current.tree }), scan, scanMs, startedAt })
     })
+  }
+
+  /** Records the times of files that were touched, so that later scans need not hash them. */
+  async #refresh(taking: string, index: string): Promise<void> {
+    const { ino } = await stat(taking)
+    await this.#git.try(['update-index', '-q', '--refresh'], { variables: { GIT_INDEX_FILE: taking } })
+    // Git writes a new file if there was something to record.
+    const isUseful = (await stat(taking)).ino !== ino
+    this.#longScan = isUseful ? minLongScan : 2 * this.#longScan
+    if (!isUseful) return
+    await syncFile(taking)
+    await rename(taking, index)
   }
 
   /**
