@@ -59,7 +59,7 @@ test('doctor says why there are no file snapshots', async () => {
   expect(out).toContain('There are no file snapshots of the home folder.')
 })
 
-test('a chat deletes old snapshots in the background, by the limits of the settings, and doctor tells', async () => {
+test('deleting old snapshots in the background follows the limits of the settings, and doctor tells', async () => {
   await using home = await SessionHome.make()
   await home.session((session) => record(home, session, 'one'))
   const io = {
