@@ -4,13 +4,17 @@ import { join } from 'node:path'
 import { probeSandbox, Sandbox } from '@tapetree/agent/sandbox'
 import type { FigureContext, FigureResult } from '../../scripts/figure/figure.ts'
 import { escapesOf, vary, type Escape } from './sandbox/escapes.ts'
+import { killAndResume, victims } from './sandbox/kills.ts'
 import { canary, escaped, Machine } from './sandbox/machine.ts'
 
 export const name = 'sandbox'
 export const claim =
-  'A command in the sandbox changes nothing but the working folder, reads no secret, and reaches no server, process or kernel setting.'
-/** Of each user. Attempts are chosen by chance if there are more. */
-export const sizes = { ci: { attempts: 300, variants: 50 }, full: { attempts: Infinity, variants: 10_000 } }
+  'A command in the sandbox changes nothing but the working folder, reads no secret, and reaches no server, process or kernel setting. It survives the agent, and leaves nothing behind.'
+/** Of each user. If there are more attempts, chance chooses, and each user makes others. */
+export const sizes = {
+  ci: { attempts: 160, variants: 40, kills: 3 },
+  full: { attempts: Infinity, variants: 10_000, kills: 200 },
+}
 
 const maxProblems = 10
 const deadlineMs = 20_000
@@ -61,18 +65,23 @@ function without(option: string, isDropped: (value: string) => boolean, length =
  * the box gets holes, each of which must show.
  */
 export async function run({ size, seed, say, random }: FigureContext): Promise<FigureResult> {
-  const figures = { escapes: 0, runs: 0, read_only: 0, mutants_caught: 0, problems: 0 }
+  const figures = { escapes: 0, runs: 0, read_only: 0, kills: 0, mutants_caught: 0, problems: 0 }
   const complain = (user: string, problem: string): void => {
     figures.problems += 1
     say(`PROBLEM (seed ${seed}) as ${user}: ${problem}`)
   }
   const users =
     process.getuid?.() === 0 ? { root: 0, 'an ordinary user': nobody } : { 'this user': process.getuid?.() ?? 0 }
-  for (const [user, uid] of Object.entries(users)) {
+  let order: number[] | undefined
+  for (const [index, [user, uid]] of Object.entries(users).entries()) {
     await using place = await makePlace(uid)
     const { machine } = place
-    const base = shuffled(escapesOf(machine), random).slice(0, sizes[size].attempts)
-    figures.escapes = base.length
+    const all = escapesOf(machine)
+    order ??= shuffled([...all.keys()], random)
+    const mixed = order.flatMap((place) => all[place] ?? [])
+    const isAll = sizes[size].attempts >= all.length
+    const base = isAll ? mixed : mixed.slice(index * sizes[size].attempts, (index + 1) * sizes[size].attempts)
+    figures.escapes = isAll ? base.length : figures.escapes + base.length
     const variants = Array.from({ length: sizes[size].variants }, () =>
       vary(base[Math.floor(random() * base.length)] as Escape, random),
     )
@@ -87,6 +96,14 @@ export async function run({ size, seed, say, random }: FigureContext): Promise<F
     }
     say(`as ${user}: ${base.length} attempts and ${variants.length} variants`)
   }
+  await using killed = await makePlace(process.getuid?.() ?? 0)
+  for (let count = 0; count < sizes[size].kills && figures.problems < maxProblems; count++) {
+    const victim = victims[count % victims.length] ?? 'agent'
+    const problem = await killAndResume(killed.machine, victim, random)
+    if (problem !== undefined) complain('this user', `${victim} killed: ${problem}`)
+    figures.kills += 1
+  }
+  say(`${figures.kills} kills`)
   for (const [mutant, change] of Object.entries(mutants)) {
     const found = await catchMutant(change)
     say(`${mutant.padEnd(34)} ${found ?? 'NOT CAUGHT'}`)
