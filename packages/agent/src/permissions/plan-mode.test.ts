@@ -15,6 +15,7 @@ test('mode plan offers only read-only tools and exit_plan; the other modes offer
   expect(Object.fromEntries(offered)).toEqual({
     ask: ['read', 'write'],
     'accept-edits': ['read', 'write'],
+    sandboxed: ['read', 'write'],
     plan: ['read', 'exit_plan'],
     auto: ['read', 'write'],
   })

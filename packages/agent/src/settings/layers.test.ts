@@ -153,6 +153,9 @@ describe('a trusted project cannot set what protects the user', () => {
     ['redaction', { redaction: { allow: ['KEY'] } }, 'redaction.allow'],
     ['snapshots', { snapshots: { isEnabled: false } }, 'snapshots'],
     ['a wider mode', { permissions: { mode: 'accept-edits' } }, 'permissions.mode'],
+    ['commands without questions', { permissions: { mode: 'sandboxed' } }, 'permissions.mode'],
+    ['secrets in the sandbox', { sandbox: { showsSecretFiles: true } }, 'sandbox.showsSecretFiles'],
+    ['that no sandbox is required', { sandbox: { isRequired: false } }, 'sandbox.isRequired'],
     ['a limit above that of the user', { limits: { run: { turns: 11 } } }, 'limits.run.turns'],
     ['a limit above what is built in', { limits: { run: { logBytesPerTurn: 1e12 } } }, 'limits.run.logBytesPerTurn'],
     ['private addresses', { web: { allowPrivateAddresses: true } }, 'web.allowPrivateAddresses'],
@@ -170,6 +173,7 @@ describe('a trusted project cannot set what protects the user', () => {
   ])('%s', async (_, settings, key) => {
     const user = {
       limits: { run: { turns: 10 } },
+      sandbox: { isRequired: true },
       mcpServers: { mine: { command: 'good' } },
       providers: { own: { baseUrl: 'https://good.example', keyVariable: 'OWN_KEY' } },
     }

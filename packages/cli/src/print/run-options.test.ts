@@ -47,8 +47,15 @@ describe('the options of run', () => {
     [['--max-turns', '1.5', 'x'], 'whole number'],
     [['--timeout', 'soon', 'x'], '--timeout'],
     [['--input', 'jsonl', '--output-schema', '{}'], '--output-schema'],
+    [['--sandbox', 'required', '--permission-mode', 'auto', 'x'], '--sandbox required'],
+    [['--sandbox', 'maybe', 'x'], '--sandbox'],
   ])('that are invalid are refused: %j', (args, words) => {
     expect(() => optionsOf(...args)).toThrow(words)
+  })
+
+  test('that require a sandbox choose mode sandboxed', () => {
+    const { flags } = optionsOf('--sandbox', 'required', 'x')
+    expect(flags).toEqual({ permissions: { mode: 'sandboxed' }, sandbox: { isRequired: true } })
   })
 
   test('offer every mode and level', () => {
