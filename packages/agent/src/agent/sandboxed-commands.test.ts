@@ -101,8 +101,18 @@ describe('a command in mode sandboxed', () => {
       line.type === 'tool_start' ? [line.toolStart.sandbox] : [],
     )
     expect(starts).toEqual([
-      { backend: 'bubblewrap', writable: [work], hosts: [], home: 'read-only' },
-      { backend: 'bubblewrap', writable: [], hosts: [], home: 'read-only' },
+      {
+        backend: 'bubblewrap',
+        writable: [work],
+        hosts: [],
+        home: expect.stringMatching(/^(?:read-only|overlay)$/) as string,
+      },
+      {
+        backend: 'bubblewrap',
+        writable: [],
+        hosts: [],
+        home: expect.stringMatching(/^(?:read-only|overlay)$/) as string,
+      },
     ])
     expect(existsSync(join(work, 'out.txt'))).toBe(true)
   })

@@ -31,7 +31,7 @@ export async function homeMounts({ home, keep, version }: HomeOptions): Promise<
   }
 }
 
-function hasOverlays(version: string): boolean {
+export function hasOverlays(version: string): boolean {
   const [major = 0, minor = 0] = version.split('.').map(Number)
   return major > 0 || minor >= 11
 }

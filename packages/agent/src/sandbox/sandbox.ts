@@ -3,7 +3,7 @@ import type { Blocked, CommandBox, CommandSandbox, SandboxDetails, TakenBack } f
 import type { BoxKind } from '../tools/tool.ts'
 import { blockedIn } from './blocked.ts'
 import { bwrapArguments } from './bwrap-arguments.ts'
-import { homeMounts } from './home-mounts.ts'
+import { hasOverlays, homeMounts } from './home-mounts.ts'
 import type { NetworkKeeper } from './network-keeper.ts'
 import { rememberControls, takeBackControls } from './new-controls.ts'
 import { probeSandbox, type SandboxSupport } from './probe.ts'
@@ -39,15 +39,18 @@ export class Sandbox implements CommandSandbox {
   }
 
   details(kind: BoxKind): SandboxDetails {
+    const { support } = this
     const writable = kind === 'read-only' ? [] : [...this.#options.folders]
-    return { backend: this.support.type, writable, hosts: [], home: 'read-only' }
+    const home = support.type !== 'none' && hasOverlays(support.version) ? 'overlay' : 'read-only'
+    return { backend: support.type, writable, hosts: [], home }
   }
 
   /** What a command may do, for permission requests. */
   describe(): string {
-    const { folders, showsOwnSecrets = false } = this.#options
+    const { folders, network, showsOwnSecrets = false } = this.#options
     const secrets = showsOwnSecrets ? 'may read .env files' : 'may not read secrets such as .env'
-    return `may write in ${folders.join(', ')}, ${secrets}, may not use the network`
+    const hosts = network ? 'may reach hosts that rules allow' : 'may not use the network'
+    return `may write in ${folders.join(', ')}, ${secrets}, ${hosts}`
   }
 
   /** The box for one command. It looks at the folders anew, because the last command may have made a repository. */

@@ -126,7 +126,7 @@ export interface ToolStartRecord extends LineBase {
       writable: string[]
       /** The hosts that it may reach. Empty: none. */
       hosts: string[]
-      /** How it sees the home folder: `read-only` hides keys and has private cache folders. */
+      /** How it sees the home folder: `read-only` with private cache folders, or as an `overlay`. Keys are hidden in both. */
       home: string
     }
   }
