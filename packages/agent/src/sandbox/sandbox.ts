@@ -3,6 +3,7 @@ import type { Blocked, CommandBox, CommandSandbox, SandboxDetails, TakenBack } f
 import type { BoxKind } from '../tools/tool.ts'
 import { blockedIn } from './blocked.ts'
 import { bwrapArguments } from './bwrap-arguments.ts'
+import { limitArguments, type CommandLimits } from './command-limits.ts'
 import { hasOverlays, homeMounts } from './home-mounts.ts'
 import type { NetworkKeeper } from './network-keeper.ts'
 import { rememberControls, takeBackControls } from './new-controls.ts'
@@ -15,6 +16,8 @@ export interface SandboxOptions extends SurveyOptions, Pick<PolicyOptions, 'show
   support?: SandboxSupport
   /** The network that commands share. Default: each command has a loopback of its own and nothing else. */
   network?: NetworkKeeper
+  /** Limits of each command. Default: none. */
+  limits?: CommandLimits
 }
 
 export interface BoxOptions extends Pick<PolicyOptions, 'isReadOnly'> {
@@ -57,12 +60,12 @@ export class Sandbox implements CommandSandbox {
   async box(cwd: string, { isReadOnly = false, callId, spool }: BoxOptions = {}): Promise<CommandBox> {
     const { support } = this
     if (support.type === 'none') throw new Error(`There is no sandbox: ${support.reason}`)
-    const { showsOwnSecrets = false, network, ...survey } = this.#options
+    const { showsOwnSecrets = false, network, limits = {}, ...survey } = this.#options
     const facts = await surveyMachine(survey)
     if (spool !== undefined && !isReadOnly) await rememberControls(spool, facts)
     const policy = sandboxPolicy(facts, { isReadOnly, showsOwnSecrets })
     const home = await homeMounts({ ...survey, version: support.version })
-    const argv = bwrapArguments(support.path, { ...policy, ...home }, cwd)
+    const argv = [...bwrapArguments(support.path, { ...policy, ...home }, cwd), ...limitArguments(limits)]
     const box = network ? await network.join(argv, callId) : { argv, env: {} }
     return { argv: box.argv, env: { TMPDIR: '/tmp', ...box.env } }
   }
