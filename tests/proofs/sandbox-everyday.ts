@@ -9,10 +9,10 @@ import { makeHome, makeProject, workingCommands } from './sandbox-everyday/proje
 
 export const name = 'sandbox-everyday'
 export const claim =
-  'Of the everyday commands that work outside the sandbox, 96 % work inside with an overlay of the home folder, 86 % with older versions of bubblewrap.'
+  'Of the everyday commands that work outside the sandbox, 96 % work inside with an overlay of the home folder, 86 % with older versions of bubblewrap. Mode `sandboxed` asks at least 65 % fewer questions than mode `ask`.'
 export const sizes = { ci: { commands: 20 }, full: { commands: Infinity } }
 
-const least = { overlay: 0.96, fallback: 0.86 }
+const least = { overlay: 0.96, fallback: 0.86, fewerQuestions: 0.65 }
 /** These change what the sandbox protects, so they fail in it on purpose. They count as failures all the same. */
 const protectedOnPurpose = ['git config user.name x', 'git worktree add ../wt']
 const deadlineMs = 60_000
@@ -59,17 +59,22 @@ export async function run({ size, say, random }: FigureContext): Promise<FigureR
     const accidental = failed.filter((line) => !protectedOnPurpose.some((command) => line.startsWith(command)))
     const allowedFailures = Math.floor((1 - limit) * workingCommands.length)
     const ok = size === 'full' ? share >= limit : accidental.length <= allowedFailures
-    const questions = countQuestions('ask', folder)
-    say(
-      `${outcomes.inside} of ${outcomes.bare} work inside, bubblewrap ${support.version}; mode ask asks about ${questions} commands`,
-    )
+    const [asked, askedInSandbox] = (['ask', 'sandboxed'] as const).map((mode) => countQuestions(mode, folder)) as [
+      number,
+      number,
+    ]
+    const fewer = 1 - askedInSandbox / asked
+    say(`${outcomes.inside} of ${outcomes.bare} work inside, with bubblewrap ${support.version}`)
+    say(`questions: ${asked} in mode ask, ${askedInSandbox} in mode sandboxed`)
     return {
-      ok,
+      ok: ok && fewer >= least.fewerQuestions,
       figures: {
         ...outcomes,
-        share: Math.round(share * 1000) / 1000,
+        share: round(share),
         overlay: String(hasOverlay),
-        asked_in_mode_ask: questions,
+        asked,
+        asked_in_sandbox: askedInSandbox,
+        fewer: round(fewer),
       },
     }
   } finally {
@@ -84,7 +89,7 @@ function countQuestions(mode: PermissionMode, cwd: string): number {
     .split('\n')
     .filter((line) => line !== '' && !line.startsWith('#'))
     .map((line) => line.split('\t')[0] ?? '')
-  const policy = { mode, rules: noRules, cwd, home: '/home/me' }
+  const policy = { mode, rules: noRules, cwd, home: '/home/me', hasSandbox: true }
   return commands.filter((command) => judgeCommand(command, { cwd, policy }).effect === 'ask').length
 }
 
@@ -124,6 +129,10 @@ function runIn(
     child.on('error', reject)
     child.on('close', (code) => resolve({ code, output }))
   })
+}
+
+function round(value: number): number {
+  return Math.round(value * 1000) / 1000
 }
 
 function shuffled<T>(values: readonly T[], random: () => number): T[] {

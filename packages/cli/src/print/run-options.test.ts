@@ -46,6 +46,7 @@ describe('the options of run', () => {
     [['--allow', 'read src', 'x'], 'is not a rule'],
     [['--max-turns', '1.5', 'x'], 'whole number'],
     [['--timeout', 'soon', 'x'], '--timeout'],
+    [['--timeout', '1', '--max-minutes', '1', 'x'], '--max-minutes'],
     [['--input', 'jsonl', '--output-schema', '{}'], '--output-schema'],
     [['--sandbox', 'required', '--permission-mode', 'auto', 'x'], '--sandbox required'],
     [['--sandbox', 'maybe', 'x'], '--sandbox'],
@@ -56,6 +57,10 @@ describe('the options of run', () => {
   test('that require a sandbox choose mode sandboxed', () => {
     const { flags } = optionsOf('--sandbox', 'required', 'x')
     expect(flags).toEqual({ permissions: { mode: 'sandboxed' }, sandbox: { isRequired: true } })
+  })
+
+  test('limit the time in minutes or in seconds', () => {
+    expect(optionsOf('--max-minutes', '1.5', 'x').timeoutMs).toBe(90_000)
   })
 
   test('offer every mode and level', () => {

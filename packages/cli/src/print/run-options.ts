@@ -48,7 +48,7 @@ export function runOptionsOf(invocation: Invocation): RunOptions {
   const thinkingLevel = textOption(invocation, 'thinking') as ThinkingLevel | undefined
   const systemPrompt = textOption(invocation, 'system-prompt')
   const tools = textOption(invocation, 'tools')
-  const timeout = numberOption(invocation, 'timeout')
+  const timeoutMs = timeoutOf(invocation)
   const outputSchema = textOption(invocation, 'output-schema')
   const input = textOption(invocation, 'input') === 'jsonl' ? 'jsonl' : 'text'
   if (input === 'jsonl' && outputSchema !== undefined) {
@@ -66,10 +66,18 @@ export function runOptionsOf(invocation: Invocation): RunOptions {
     flags: flagsOf(invocation),
     ...(systemPrompt !== undefined && { systemPrompt }),
     ...(tools !== undefined && { toolNames: namesIn(tools) }),
-    ...(timeout !== undefined && { timeoutMs: Math.min(timeout * 1000, longestTimeoutMs) }),
+    ...(timeoutMs !== undefined && { timeoutMs }),
     ...(outputSchema !== undefined && { outputSchema }),
     ownerOptions: onlyForOwner.filter((name) => values[name] !== undefined).map((name) => `--${name}`),
   }
+}
+
+function timeoutOf(invocation: Invocation): number | undefined {
+  const [seconds, minutes] = [numberOption(invocation, 'timeout'), numberOption(invocation, 'max-minutes')]
+  if (seconds !== undefined && minutes !== undefined)
+    throw usageFailure('--timeout and --max-minutes limit the same time. Use only one of them.')
+  if (seconds === undefined && minutes === undefined) return undefined
+  return Math.min((seconds ?? 0) * 1000 + (minutes ?? 0) * 60_000, longestTimeoutMs)
 }
 
 function formatOf(invocation: Invocation): RunOptions['format'] {

@@ -62,6 +62,7 @@ const limits: readonly OptionSpec[] = [
   { name: 'max-turns', value: 'count', description: 'stop after this many model turns' },
   { name: 'max-cost', value: 'dollars', description: 'stop when the run has cost this many US dollars' },
   { name: 'timeout', value: 'seconds', description: 'stop after this many seconds' },
+  { name: 'max-minutes', value: 'minutes', description: 'stop after this many minutes' },
 ]
 
 const conflicts: OptionSpec = {
