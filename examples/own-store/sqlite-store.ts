@@ -37,12 +37,12 @@ export class SqliteStore implements LogStore {
     run(this.#db, 'delete from sessions where key = ?', key)
   }
 
-  async open(scope: Scope, id: string) {
-    return new SqliteLog(this.#db, this.#active(scope, id).key, undefined)
+  async open(scope: Scope, id: string, place: Place = 'active') {
+    return new SqliteLog(this.#db, this.#in(place, scope, id).key, undefined)
   }
 
   async claim(scope: Scope, id: string, options?: ClaimOptions): Promise<Claim> {
-    const { key, owner, term } = this.#active(scope, id)
+    const { key, owner, term } = this.#in('active', scope, id)
     if (owner !== null && isAlive(owner) && !options?.insist)
       return { type: 'owned', owner: { reason: `Process ${owner} writes this session.`, process: String(owner) } }
     const took = run(
@@ -64,7 +64,7 @@ export class SqliteStore implements LogStore {
 
   async search(scope: Scope, query: SearchQuery) {
     const hits = new NewestHits(query)
-    for (const { id, log } of this.#all(scope, 'active'))
+    for (const { id, log } of this.#all(scope, query.place ?? 'active'))
       if (query.among?.has(id) !== false) await searchLog(log, { text: query.text, sessionId: id, hits })
     return hits.list()
   }
@@ -96,9 +96,9 @@ export class SqliteStore implements LogStore {
     return all<Row>(this.#db, 'select * from sessions where tenant = ? and id = ?', tenant, id)[0]
   }
 
-  #active(scope: Scope, id: string) {
+  #in(place: Place, scope: Scope, id: string) {
     const row = this.#find(scope, id)
-    if (row?.place !== 'active') throw new SessionError('session-not-found', `There is no session ${id}.`)
+    if (row?.place !== place) throw new SessionError('session-not-found', `There is no session ${id}.`)
     return row
   }
 

@@ -178,19 +178,7 @@ export async function openCodingAgent(options: CodingAgentOptions): Promise<Codi
       clock,
       models: withOwnModels(options.models, registryModels({ registry, extensions, cycle: values.modelCycle })),
       ...(sandbox && { sandbox }),
-      tools: ({ jobs, redaction, sandbox: box }) =>
-        extensions
-          .withTools([
-            ...allTools({
-              jobs,
-              redaction,
-              allowPrivateAddresses: values.web.allowPrivateAddresses,
-              ...(box && { bash: { sandbox: box } }),
-            }),
-            ...mcp.tools(),
-            ...(options.tools ?? []),
-          ])
-          .filter(({ name }) => isChosen(name, options.toolNames)),
+      tools: toolsOf(options, { extensions, mcp, web: values.web }),
       hasSubagents: isChosen(taskToolName, options.toolNames),
       systemPrompt: () => systemPromptOf({ cwd: workingFolder, resources, values, base: options.systemPrompt }),
       expand: (typed) => expand(typed, { resources, extensions }),
@@ -220,6 +208,16 @@ export async function openCodingAgent(options: CodingAgentOptions): Promise<Codi
   } catch (error) {
     await Promise.all([mcp.close(), extensions.close()])
     throw error
+  }
+}
+
+function toolsOf(
+  { tools = [], toolNames }: CodingAgentOptions,
+  { extensions, mcp, web }: { extensions: ExtensionHost; mcp: McpServers; web: { allowPrivateAddresses: boolean } },
+): NonNullable<AgentSessionOptions['tools']> {
+  return ({ jobs, redaction, sandbox }) => {
+    const own = allTools({ jobs, redaction, ...web, ...(sandbox && { bash: { sandbox } }) })
+    return extensions.withTools([...own, ...mcp.tools(), ...tools]).filter(({ name }) => isChosen(name, toolNames))
   }
 }
 

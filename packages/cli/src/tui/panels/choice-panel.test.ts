@@ -48,7 +48,7 @@ test('a thinking level and a mode are chosen by digit', async () => {
   const mode = new ModePicker({ ...common, current: 'ask', onChoose })
   await expect(golden(thinking) + golden(mode)).toMatchFileSnapshot('golden/thinking-and-mode.txt')
   press(thinking, '3')
-  press(mode, '3')
+  press(mode, '4')
   expect(calls).toEqual(['high', 'plan'])
 })
 
