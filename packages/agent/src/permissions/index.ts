@@ -1,5 +1,6 @@
 /** The permission gate by itself, for programs that check calls and commands without running an agent. */
-export { PermissionGate, type GatePolicy, type PermissionGateOptions } from './gate.ts'
+export type { Deletion } from './deleted-paths.ts'
+export { PermissionGate, type GatePolicy, type GateSandbox, type PermissionGateOptions } from './gate.ts'
 export { judgeCall } from './judge-call.ts'
 export { judgeCommand } from './judge-command.ts'
 export { exitPlanTool, permissionModes, toolsFor, type PermissionMode } from './modes.ts'

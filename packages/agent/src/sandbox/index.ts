@@ -1,4 +1,6 @@
 /** Runs commands where they can change the working folder and nothing else. */
+export type { Blocked, CommandSandbox, TakenBack } from '../tools/commands/command.ts'
+export type { BoxKind } from '../tools/tool.ts'
 export { probeSandbox, type ProbeOptions, type SandboxSupport } from './probe.ts'
 export type { CommandLimits } from './command-limits.ts'
 export { NetworkKeeper, type NetworkKeeperOptions } from './network-keeper.ts'

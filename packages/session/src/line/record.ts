@@ -133,7 +133,7 @@ export interface ToolStartRecord extends LineBase {
 }
 
 /** Something that a sandbox did not let a command do. A later record about the same thing replaces an earlier one. */
-interface BlockedRecord extends LineBase {
+export interface BlockedRecord extends LineBase {
   type: 'blocked'
   blocked: {
     callId: string
