@@ -270,7 +270,7 @@ test('finishing an interrupted rewind returns the text of the message', async ()
   expect(await agent.resumeRewind('finish')).toMatchObject({ leafId: agent.session.leafId, text: 'one' })
 })
 
-test('a conversation that went on after a crash stays where it is when the files are finished', async () => {
+test('a conversation that went on after a crash is not moved when the files are finished', async () => {
   await using place = await stage(twoChanges(), { 'a.txt': 'zero\n' })
   const { agent, folder, say } = place
   const { session } = agent

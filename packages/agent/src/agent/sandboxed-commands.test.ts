@@ -150,7 +150,7 @@ describe('a command in mode sandboxed', () => {
   test.each([
     ['settings of an editor', 'mkdir .vscode && echo {} > .vscode/tasks.json', '.vscode'],
     ['ignored settings', 'echo .claude > .gitignore; mkdir .claude; echo {} > .claude/settings.json', '.claude'],
-    ['a hook where there were none', 'mkdir .git/hooks && echo x > .git/hooks/pre-commit', '.git/hooks'],
+    ['a hook in a repository without any', 'mkdir .git/hooks && echo x > .git/hooks/pre-commit', '.git/hooks'],
     ['a hook of a new repository', 'git init -q sub && echo x > sub/.git/hooks/post-checkout', 'sub/.git'],
     ['settings of a new repository', 'git init -q sub && git -C sub config core.fsmonitor ./x', 'sub/.git'],
     ['a link to settings', 'mkdir a && ln -s a .vscode', '.vscode'],

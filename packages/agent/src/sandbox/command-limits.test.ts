@@ -7,7 +7,7 @@ import { Sandbox } from './sandbox.ts'
 
 let folder: string
 const isRoot = process.getuid?.() === 0
-const nobody = 65_534
+const ordinaryUser = 65_534
 
 beforeAll(() => {
   folder = realpathSync(
@@ -24,7 +24,7 @@ async function run(limits: CommandLimits, command: string): Promise<{ signal: st
   const sandbox = await Sandbox.open({ folders: [work], home, keep, limits })
   const { argv, env } = await sandbox.box(work)
   const [file, ...args] = [...argv, 'bash', '-c', command]
-  const user = isRoot ? { uid: nobody, gid: nobody } : {}
+  const user = isRoot ? { uid: ordinaryUser, gid: ordinaryUser } : {}
   const options = {
     cwd: work,
     env: { PATH: process.env['PATH'], HOME: home, ...env },

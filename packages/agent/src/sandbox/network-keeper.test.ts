@@ -24,12 +24,12 @@ import { probeSandbox } from './probe.ts'
 import type { ProxyEvent } from './proxy.ts'
 import type { NetworkAgentOptions, NetworkAgentReport } from './testing/network-agent.ts'
 
-const nobody = 65_534
+const ordinaryUser = 65_534
 const users =
   process.getuid?.() === 0
     ? [
         { user: 'root', uid: 0 },
-        { user: 'an ordinary user', uid: nobody },
+        { user: 'an ordinary user', uid: ordinaryUser },
       ]
     : [{ user: 'this user', uid: process.getuid?.() ?? 0 }]
 

@@ -5,7 +5,7 @@ const keep = { label: 'Put them back', description: 'They take effect in other p
 const leave = { label: 'Leave them out', description: 'They stay where they were moved to.' }
 
 /**
- * Moves control files that a command made out of the working folder, and asks the user about them. They stay away if nobody answers. Returns sentences
+ * Moves control files that a command made out of the working folder, and asks the user about them. They stay away without an answer. Returns sentences
  * for the result.
  */
 export async function settleControls(
