@@ -12,6 +12,7 @@ import {
 } from 'node:fs'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
@@ -36,6 +37,7 @@ const users =
 let upstream: Server
 let port: number
 let folder: string
+let networkFolder: string
 let agents: NetworkAgent[]
 
 beforeAll(async () => {
@@ -48,8 +50,8 @@ beforeEach(() => void (agents = []))
 afterEach(async () => {
   for (const agent of agents) await agent.end()
   await vi.waitFor(() => expect(keepers()).toEqual([]), { timeout: 9000, interval: 50 })
-  expect(existsSync(join(folder, 'network', controlSocket))).toBe(false)
-  rmSync(folder, { recursive: true })
+  expect(existsSync(join(networkFolder, controlSocket))).toBe(false)
+  for (const each of [folder, networkFolder]) rmSync(each, { recursive: true })
 })
 
 function makeFolder(uid: number): void {
@@ -59,7 +61,9 @@ function makeFolder(uid: number): void {
   chmodSync(folder, 0o755)
   for (const name of ['work', 'home']) mkdirSync(join(folder, name))
   writeFileSync(join(folder, 'work/get'), getter)
-  if (uid !== process.getuid?.()) execFileSync('chown', ['-R', `${uid}:${uid}`, folder])
+  // A box replaces /tmp, so boxes of other tests need not hide the socket of the keeper, which may go at any moment.
+  networkFolder = realpathSync(mkdtempSync(join(tmpdir(), 'tapetree-keeper-')))
+  if (uid !== process.getuid?.()) execFileSync('chown', ['-R', `${uid}:${uid}`, folder, networkFolder])
 }
 
 /** `get <url>`: the status and body of the answer of the proxy. */
@@ -87,8 +91,14 @@ function keepers(): number[] {
     .map((line) => Number.parseInt(line, 10))
     .filter((pid) => {
       const open = spawnSync('ls', ['-l', `/proc/${pid}/fd`], { encoding: 'utf8' }).stdout
-      return open.includes(join(folder, 'network'))
+      return open.includes(networkFolder)
     })
+}
+
+/** The program that opens the port of the proxy in the namespace may still be ending. */
+async function onlyKeeper(): Promise<number[]> {
+  await vi.waitFor(() => expect(keepers()).toHaveLength(1), { timeout: 9000, interval: 50 })
+  return keepers()
 }
 
 class NetworkAgent {
@@ -108,7 +118,7 @@ class NetworkAgent {
       else this.#reports.push(report)
     })
     const hosts = { 'ok.example': '127.0.0.1', 'other.example': '127.0.0.1' }
-    this.#write({ folder, hosts, allowed: ['ok.example'], ...options })
+    this.#write({ folder, networkFolder, hosts, allowed: ['ok.example'], ...options })
     agents.push(this)
   }
 
@@ -164,9 +174,7 @@ describe.each(users)('the network of the sandbox for $user', ({ uid }) => {
       'closed ok.example call_1_1',
       'refused other.example call_1_2',
     ])
-    const kept = readFileSync(join(folder, 'network', eventsFile), 'utf8')
-      .trim()
-      .split('\n')
+    const kept = readFileSync(join(networkFolder, eventsFile), 'utf8').trim().split('\n')
     expect(kept.map((line) => (JSON.parse(line) as ProxyEvent).type)).toEqual(['opened', 'closed', 'refused'])
     const server = `require('net').createServer((s)=>s.end('shared',()=>process.exit())).listen(8123,'127.0.0.1',()=>require('fs').writeFileSync('up',''))`
     await agent.start(`${process.execPath} -e "${server}"`)
@@ -204,7 +212,7 @@ describe('the keeper of the network', () => {
     const first = new NetworkAgent(uid)
     const id = await first.start(untilGo)
     await isRunning()
-    const before = keepers()
+    const before = await onlyKeeper()
     await first.kill()
     const second = new NetworkAgent(uid, { allowed: ['other.example'] })
     expect(await second.run(get('other.example'))).toBe(`200 hello other.example:${port}`)
@@ -229,7 +237,7 @@ describe('the keeper of the network', () => {
     const support = await probeSandbox()
     const bwrap = support.type === 'bubblewrap' ? support.path : ''
     const keeper = new NetworkKeeper({
-      folder: join(folder, 'network'),
+      folder: networkFolder,
       bwrap,
       rules: noRules,
       hosts: { 'ok.example': '127.0.0.1' },
@@ -255,7 +263,7 @@ describe('the keeper of the network', () => {
     const broken = join(folder, 'bwrap')
     writeFileSync(broken, '#!/bin/sh\necho "bwrap: No permissions to create new namespace" >&2\nexit 1\n')
     chmodSync(broken, 0o755)
-    const keeper = new NetworkKeeper({ folder: join(folder, 'network'), bwrap: broken, rules: noRules, idleMs: 100 })
+    const keeper = new NetworkKeeper({ folder: networkFolder, bwrap: broken, rules: noRules, idleMs: 100 })
     await expect(keeper.join([])).rejects.toThrow('bwrap: No permissions to create new namespace')
     await keeper.close()
   })

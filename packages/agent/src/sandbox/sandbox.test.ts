@@ -1,4 +1,4 @@
-import { execFileSync } from 'node:child_process'
+import { execFileSync, spawn } from 'node:child_process'
 import {
   chmodSync,
   existsSync,
@@ -170,14 +170,16 @@ describe('a command in the sandbox', () => {
     const server = createServer().listen(0, '127.0.0.1')
     await once(server, 'listening')
     const path = join(home, 'agent.sock')
-    const local = createServer().listen(path)
-    await once(local, 'listening')
+    // A program that is killed leaves the file of its socket, so that boxes of other tests can still mount over it.
+    const listening = `require("net").createServer().listen(${JSON.stringify(path)}, () => console.log("up"))`
+    const local = spawn(process.execPath, ['-e', listening], { stdio: ['ignore', 'pipe', 'inherit'] })
+    await once(local.stdout, 'data')
     const { port } = server.address() as { port: number }
     const script = `const net=require("net");for(const to of [{port:${port},host:"127.0.0.1"},{path:"${path}"}])net.connect(to).on("connect",()=>console.log("reached",to)).on("error",()=>{})`
     writeFileSync(join(work, 'reach.cjs'), script)
     expect((await inBox(`${process.execPath} reach.cjs`)).text).toBe('')
     server.close()
-    local.close()
+    local.kill('SIGKILL')
   })
 
   test('cannot write at all if it is judged to only read', async () => {

@@ -61,6 +61,8 @@ export class Sandbox implements CommandSandbox {
     const { support } = this
     if (support.type === 'none') throw new Error(`There is no sandbox: ${support.reason}`)
     const { showsOwnSecrets = false, network, limits = {}, ...survey } = this.#options
+    // First, because a keeper takes long to start: what a box hides must not go between the survey and the mount.
+    await network?.join([])
     const facts = await surveyMachine(survey)
     if (spool !== undefined && !isReadOnly) await rememberControls(spool, facts)
     const policy = sandboxPolicy(facts, { isReadOnly, showsOwnSecrets })

@@ -12,6 +12,7 @@ import { Sandbox } from '../sandbox.ts'
 /** The first line of its standard input. */
 export interface NetworkAgentOptions {
   folder: string
+  networkFolder: string
   hosts: Record<string, string>
   allowed: string[]
   /** What the user answers when asked about a host. */
@@ -30,11 +31,13 @@ export type NetworkAgentReport =
   | { type: 'event'; event: ProxyEvent }
 
 const lines = createInterface(process.stdin)[Symbol.asyncIterator]()
-const { folder, hosts, allowed, answer } = JSON.parse((await lines.next()).value as string) as NetworkAgentOptions
+const { folder, networkFolder, hosts, allowed, answer } = JSON.parse(
+  (await lines.next()).value as string,
+) as NetworkAgentOptions
 const support = await probeSandbox()
 const [work, home, keep] = ['work', 'home', 'keep'].map((name) => join(folder, name)) as [string, string, string]
 const network = new NetworkKeeper({
-  folder: join(folder, 'network'),
+  folder: networkFolder,
   bwrap: support.type === 'bubblewrap' ? support.path : 'bwrap',
   rules: { ...noRules, user: allowed.map((match) => ({ effect: 'allow', type: 'fetch', match })) },
   onEvent: (event) => report({ type: 'event', event }),
@@ -42,7 +45,7 @@ const network = new NetworkKeeper({
   idleMs: 100,
   ...(answer !== undefined && { ask: () => Promise.resolve(answer) }),
 })
-const sandbox = await Sandbox.open({ folders: [work], home, keep, own: [join(folder, 'network')], support, network })
+const sandbox = await Sandbox.open({ folders: [work], home, keep, own: [networkFolder], support, network })
 
 for (let next = await lines.next(); next.done !== true; next = await lines.next())
   void run(JSON.parse(next.value) as NetworkAgentCommand)
