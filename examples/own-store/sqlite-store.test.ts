@@ -19,6 +19,7 @@ describe('the store in SQLite', () => {
       const opened = [new SessionStore(port)]
       return {
         store: opened[0] as SessionStore,
+        port,
         reopen: async () => {
           const store = new SessionStore(new SqliteStore(file))
           opened.push(store)

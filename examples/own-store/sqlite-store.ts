@@ -8,7 +8,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 
 const tables = `
   pragma journal_mode = wal; pragma synchronous = full; pragma busy_timeout = 5000;
-  create table if not exists sessions (key integer primary key, tenant, id, place default 'active', term default 0, owner, unique (tenant, id));
+  create table if not exists sessions (key integer primary key autoincrement, tenant, id, place default 'active', term default 0, owner, unique (tenant, id));
   create table if not exists lines (session, seq, at, bytes, primary key (session, seq)) without rowid;
   create table if not exists files (session, name, bytes, primary key (session, name)) without rowid;
   create index if not exists positions on lines (session, at);`

@@ -8,6 +8,10 @@ const assigns = String.raw`(?:${quote})?\]?${space}(?:: ?&?[A-Za-z]{3,6}${space}
 const opened = String.raw`(?:${quote})?`
 const ends = String.raw`(?=[\s"'\x60\\,;&)}\]<]|$)`
 
+// Words before the value of a header, as in `Token token=value`. What follows a scheme is a value, even if it is all letters.
+const word = String.raw`[A-Za-z-]{2,16}[ =]{1,2}`
+const notAfterScheme = String.raw`(?<!\b[Bb](?:asic|ASIC|earer|EARER)[ =]{1,2})`
+
 const passwordNames = anyCase(['pass', 'pwd'])
 const secretNames = anyCase([
   ...['secret', 'token', 'credential', 'api key', 'access key', 'private key', 'encryption key', 'signing key'],
@@ -49,7 +53,7 @@ export const contextFamilies: readonly SecretFamily[] = [
   {
     name: 'bearer-token',
     anchors: anyCase(['bearer']),
-    pattern: /([Bb](?:earer|EARER)[\s:]{1,3}(?:\\{0,3}["'])?)([A-Za-z0-9._~+/-]{16,4096}={0,2})(?![[A-Za-z0-9(])/,
+    pattern: /([Bb](?:earer|EARER)[\s:]{1,3}(?:\\{0,3}["'])?)([A-Za-z0-9._~+/-]{16,4096}={0,2})(?![[A-Za-z0-9._~+/(-])/,
     startsWord: true,
     check: looksRandom,
   },
@@ -64,7 +68,7 @@ export const contextFamilies: readonly SecretFamily[] = [
     name: 'authorization-header',
     anchors: anyCase(['authorization']),
     pattern: new RegExp(
-      `([Aa](?:uthorization|UTHORIZATION)(?:${quote})?${space}[:=,]${space}${opened}(?:[A-Za-z-]{2,16}[ =]{1,2}){0,2})([A-Za-z0-9._~+/:-]{16,4096}={0,2})${ends}`,
+      `([Aa](?:uthorization|UTHORIZATION)(?:${quote})?${space}[:=,]${space}${opened}(?:${word}(?:${notAfterScheme}${word})?)?)([A-Za-z0-9._~+/:-]{16,4096}={0,2})${ends}`,
     ),
     maxRunBefore: { characters: charactersOf(/[A-Za-z0-9._~+/:-]/), length: 40 },
     nameShape: newShape({ minValueLength: 2, maxValueLength: 4096 }),

@@ -124,6 +124,12 @@ test('if a secret is recognized by its context, the context stays', () => {
   )
 })
 
+test('the credentials of a header are recognized although another secret follows them', () => {
+  const credentials = Buffer.from('user:E').toString('base64')
+  const header = `Authorization: 'Basic ${credentials} ${'wPyRHOO9YSJ7oBm2oNxe'.repeat(3)}`
+  expect(redactor.text(header)).toContain(`Authorization: 'Basic [redacted: basic-credentials] `)
+})
+
 test('text without secrets is returned unchanged', () => {
   const text = 'nothing here, ünïcödé 🙂 \ud800 included'
   expect(redactor.text(text)).toBe(text)

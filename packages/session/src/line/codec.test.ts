@@ -252,8 +252,8 @@ const records: Example[] = [
   {
     type: 'blocked',
     name: 'blocked',
-    disk: { call_id: 'c', kind: 'write', what: '/etc/hosts', count: 2 },
-    api: { callId: 'c', kind: 'write', what: '/etc/hosts', count: 2 },
+    disk: { call_id: 'c', kind: 'write', what: '.vscode', count: 2, kept: 'job-1.0', outcome: 'applied' },
+    api: { callId: 'c', kind: 'write', what: '.vscode', count: 2, kept: 'job-1.0', outcome: 'applied' },
   },
   {
     type: 'tool_start',

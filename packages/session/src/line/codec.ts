@@ -279,7 +279,7 @@ const payloadShapes: Record<Exclude<Line['type'], 'unknown' | 'unknown_record'>,
     childSession: true,
     sandbox: shape({ backend: true, writable: true, hosts: true, home: true }),
   }),
-  blocked: shape({ callId: true, kind: true, what: true, count: true }),
+  blocked: shape({ callId: true, kind: true, what: true, count: true, kept: true, outcome: true }),
   permission_request: shape({
     requestId: true,
     runId: true,

@@ -124,7 +124,10 @@ export interface ToolStartRecord extends LineBase {
       backend: string
       /** The folders in which it may write. Empty: it only reads. */
       writable: string[]
-      /** The hosts that it may reach. Empty: none. */
+      /**
+       * The hosts that rules allowed when it started, such as `*.example.org`, and registries as far as they were known. The user may have
+       * allowed more while it ran.
+       */
       hosts: string[]
       /** How it sees the home folder: `read-only` with private cache folders, or as an `overlay`. Keys are hidden in both. */
       home: string
@@ -136,12 +139,17 @@ export interface ToolStartRecord extends LineBase {
 export interface BlockedRecord extends LineBase {
   type: 'blocked'
   blocked: {
+    /** Empty if a hook did it. */
     callId: string
     kind: 'write' | 'network' | 'socket' | 'hidden'
     /** A path or a host; empty if the output of the command does not name it. */
     what: string
-    /** How often the output of the command reports it. */
+    /** How often it was tried, or how often the output of the command reports it. */
     count: number
+    /** The id of what was written. It was moved out of the working folder, and the user may apply it. */
+    kept?: string
+    /** What the user did with it. */
+    outcome?: 'applied' | 'discarded'
   }
 }
 

@@ -188,6 +188,7 @@ async function whatItSays(reader: SessionReader): Promise<Record<string, unknown
     permissions: permissions.pending,
     grants: permissions.grants,
     mode: session.permissionMode,
+    modeReason: session.permissionModeReason,
     name: session.name,
     rest: { seq, end, term, run, totals: totals.toCheckpoint(), head: session.head },
   }

@@ -86,7 +86,7 @@ export async function readCheckpoint(
   }
 }
 
-const checkpointVersion = 6
+const checkpointVersion = 7
 /** If the first part is longer than this, the whole checkpoint is loaded. */
 const maxFirstPartBytes = 128 * 1024
 

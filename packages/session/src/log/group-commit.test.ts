@@ -74,13 +74,44 @@ describe('group commit', () => {
     expect(committed).toEqual(['writer', 'a'])
   })
 
-  test('an unknown outcome is settled by reading: missing lines are rejected', async () => {
-    const { commit, committed } = setUp({
-      result: () => ({ type: 'unknown', cause: new Error('connection lost') }),
-      settle: () => undefined,
+  test('an unknown outcome is settled by reading: missing lines are sent again, with the term of the new claim', async () => {
+    let isLost = true
+    const { commit, sent, committed } = setUp({
+      result: () => (isLost ? { type: 'unknown', cause: new Error('connection lost') } : undefined),
+      settle: () => void (isLost = false),
     })
+    const lines = await Promise.all([commit.append(line('a')), commit.append(line('b'))])
+    expect(sent).toEqual([
+      ['writer', 'a', 'b'],
+      ['writer', 'a', 'b'],
+    ])
+    expect(lines.map(({ sealed }) => sealed.seq)).toEqual([2, 3])
+    expect(committed).toEqual(['writer', 'a', 'b'])
+  })
+
+  test('a failure that passes is waited for, and later lines stay behind it', async () => {
+    let failures = 3
+    const { commit, sent, committed } = setUp({
+      result: () =>
+        failures-- > 0 ? { type: 'failed', cause: 'unreachable', final: false, isPassing: true } : undefined,
+    })
+    await Promise.all([commit.append(line('a')), Promise.resolve().then(() => commit.append(line('b')))])
+    expect(sent.slice(0, 4)).toEqual(Array.from({ length: 4 }, () => ['writer', 'a']))
+    expect(committed).toEqual(['writer', 'a', 'b'])
+  })
+
+  test.each<AppendResult>([
+    { type: 'unknown', cause: new Error('connection lost') },
+    { type: 'failed', cause: new Error('connection lost'), final: false, isPassing: true },
+  ])('after a minute of %j the lines are rejected, and the next append tries again', async (result) => {
+    let isDown = true
+    const { commit, committed, waited, rejected } = setUp({ result: () => (isDown ? result : undefined) })
     await expect(commit.append(line('a'))).rejects.toThrow(/connection lost/)
-    expect(committed).toEqual([])
+    expect([waited() > 50_000, waited() <= 60_000]).toEqual([true, true])
+    expect(rejected).toEqual([['storage-failed', false]])
+    isDown = false
+    await commit.append(line('b'))
+    expect(committed).toEqual(['writer', 'b'])
   })
 
   test('a synchronous store is not awaited if lines need only be accepted', async () => {
@@ -179,8 +210,13 @@ function setUp(options: Setup = {}) {
     rejected: (error, { isFinal }) => rejected.push([error.code, isFinal]),
     settleUnknown: async (lines) => options.settle?.(lines),
   }
-  const commit = new GroupCommit({ append } as WritableLog, host, options.durability ?? 'durable')
-  return { commit, sent, committed, rejected }
+  let nowMs = 0
+  const clock = { now: () => nowMs, wait: async (ms: number) => void (nowMs += ms) }
+  const commit = new GroupCommit({ append } as WritableLog, host, {
+    durability: options.durability ?? 'durable',
+    clock,
+  })
+  return { commit, sent, committed, rejected, waited: () => nowMs }
 }
 
 function line(id: string, words = ''): Pending {

@@ -4,6 +4,7 @@ import type { AppendResult, Durability, WritableLog } from './log-store.ts'
 import { sealBody, type SealedLine } from '../line/seal-line.ts'
 import { fromDisk } from '../line/codec.ts'
 import type { Listeners } from '../util/listeners.ts'
+import { systemClock, type Clock } from '../util/wait.ts'
 
 /** A line that waits to be written. */
 export interface Pending {
@@ -46,6 +47,13 @@ interface Batch {
   sealed: readonly SealedLine[]
   term: number
   head: number
+  attempt: Attempt
+}
+
+/** How often a batch was sent before, and until when it is sent again. */
+interface Attempt {
+  pauseMs: number
+  endMs: number
 }
 
 /**
@@ -60,11 +68,13 @@ export class GroupCommit {
   #queue: Waiting[] = []
   #working: Promise<void> | undefined
   #isInside = false
+  readonly #clock: Clock
 
-  constructor(log: WritableLog, host: CommitHost, durability: Durability) {
+  constructor(log: WritableLog, host: CommitHost, options: { durability: Durability; clock?: Clock }) {
     this.#log = log
     this.#host = host
-    this.#durability = durability
+    this.#durability = options.durability
+    this.#clock = options.clock ?? systemClock
   }
 
   append(pending: Pending): Promise<Committed> {
@@ -87,7 +97,7 @@ export class GroupCommit {
     this.#working = undefined
     this.#isInside = true
     while (this.#queue.length > 0) {
-      const batch = this.#makeBatch()
+      const batch = this.#makeBatch(this.#takeBatch(), undefined)
       const result = batch && this.#send(batch)
       if (result instanceof Promise) {
         this.#working = result.then(() => this.#work())
@@ -97,14 +107,13 @@ export class GroupCommit {
     this.#isInside = false
   }
 
-  #makeBatch(): Batch | undefined {
-    const waiting = this.#takeBatch()
+  #makeBatch(waiting: readonly Waiting[], attempt: Attempt | undefined): Batch | undefined {
     try {
       const { term, head } = this.#host.expectation()
       const lines = this.#host.preamble().map((line): Pending => ({ line, body: JSON.stringify(line) }))
       for (const { pending } of waiting) lines.push(pending)
       const sealed = lines.map(({ body }, index) => sealBody(body, head + 1 + index))
-      return { waiting, lines, sealed, term, head }
+      return { waiting, lines, sealed, term, head, attempt: attempt ?? firstAttempt }
     } catch (error) {
       this.#fail(waiting, error)
       return undefined
@@ -134,6 +143,7 @@ export class GroupCommit {
       case 'fenced':
         throw new FinalError('fenced', `Another writer has taken over this session: ${result.reason}`)
       case 'failed':
+        if (result.isPassing) return this.#sendAgain(batch, result.cause)
         if (result.final) throw new FinalError('storage-failed', failureText(result.cause), { cause: result.cause })
         throw new SessionError('storage-failed', failureText(result.cause), { cause: result.cause })
       case 'unknown':
@@ -145,8 +155,18 @@ export class GroupCommit {
 
   async #settleUnknown(batch: Batch, cause: unknown): Promise<void> {
     const positions = await this.#host.settleUnknown(batch.sealed)
-    if (!positions) throw new SessionError('storage-failed', failureText(cause), { cause })
+    if (!positions) return this.#sendAgain(batch, cause)
     this.#succeed(batch, positions)
+  }
+
+  /** Sends the lines of a batch that is not in the log as a new batch: the term may have changed. */
+  async #sendAgain({ waiting, attempt }: Batch, cause: unknown): Promise<void> {
+    const nowMs = this.#clock.now()
+    const { pauseMs, endMs } = attempt.endMs === 0 ? { ...attempt, endMs: nowMs + patienceMs } : attempt
+    if (nowMs + pauseMs > endMs) throw new SessionError('storage-failed', failureText(cause), { cause })
+    await this.#clock.wait(pauseMs)
+    const again = this.#makeBatch(waiting, { pauseMs: Math.min(2 * pauseMs, maxPauseMs), endMs })
+    if (again) await this.#send(again)
   }
 
   #takeBatch(): Waiting[] {
@@ -179,6 +199,11 @@ export class GroupCommit {
 
 /** After this error the session accepts no more writes. */
 class FinalError extends SessionError {}
+
+/** A batch whose failure is expected to pass is sent again for this long. */
+const patienceMs = 60_000
+const maxPauseMs = 1000
+const firstAttempt: Attempt = { pauseMs: 50, endMs: 0 }
 
 /** Limits the size of one write; further lines wait for the next batch. */
 const maxBatchLines = 256

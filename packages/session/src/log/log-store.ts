@@ -105,8 +105,11 @@ export type AppendResult =
   | { type: 'appended'; positions: Position[] }
   /** Another writer took over. No line of this batch counts. */
   | { type: 'fenced'; reason: string }
-  /** No line of this batch is in the log; a retry may succeed unless `final`. */
-  | { type: 'failed'; cause: unknown; final: boolean }
+  /**
+   * No line of this batch is in the log; a retry may succeed unless `final`. With `isPassing`, the cause is expected to
+   * pass by itself, as an unreachable database does, and the session retries for a while before it reports a failure.
+   */
+  | { type: 'failed'; cause: unknown; final: boolean; isPassing?: true }
   /** The batch may or may not be in the log: claim again and look. */
   | { type: 'unknown'; cause: unknown }
 

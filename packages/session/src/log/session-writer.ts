@@ -70,7 +70,7 @@ export class SessionWriter {
     this.#onCommit = options.onCommit
     this.#term = log.term ?? reader.state.term + 1
     this.#plannedLeaf = reader.state.leaf?.id ?? null
-    this.#commit = new GroupCommit(log, this.#host(), options.durability)
+    this.#commit = new GroupCommit(log, this.#host(), { durability: options.durability })
     this.#derived = new DerivedFiles(log, reader)
   }
 

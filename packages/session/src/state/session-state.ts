@@ -186,7 +186,7 @@ export class SessionState {
         this.permissions.answered(payload)
         return
       case 'permission_mode':
-        this.permissions.modeSet(payload['mode'])
+        this.permissions.modeSet(payload['mode'], payload['reason'])
         return
       case 'usage':
         this.totals.addUsage(payload['tokens'])
@@ -330,6 +330,7 @@ export class Permissions {
   #pending = new Map<string, PendingPermission>()
   #grants: Record<string, unknown>[] = []
   #mode: string | undefined
+  #modeReason: string | undefined
 
   get pending(): PendingPermission[] {
     return [...this.#pending.values()]
@@ -344,13 +345,20 @@ export class Permissions {
     return this.#mode
   }
 
-  modeSet(mode: unknown): void {
+  /** Why the agent set the recorded mode; undefined if the user chose it. */
+  get modeReason(): string | undefined {
+    return this.#modeReason
+  }
+
+  modeSet(mode: unknown, reason: unknown): void {
     this.#mode = typeof mode === 'string' ? mode : unknownMode
+    this.#modeReason = typeof reason === 'string' ? reason : undefined
   }
 
   /** A lost line may have restricted the mode. */
   linesLost(): void {
     this.#mode = unknownMode
+    this.#modeReason = undefined
   }
 
   requested(payload: Record<string, unknown>, place: { seq: number; timestamp: string }): void {
@@ -366,18 +374,20 @@ export class Permissions {
   }
 
   toCheckpoint(): unknown {
-    return { pending: this.pending, grants: this.#grants, mode: this.#mode }
+    return { pending: this.pending, grants: this.#grants, mode: this.#mode, modeReason: this.#modeReason }
   }
 
   restore(saved: unknown): void {
-    const { pending, grants, mode } = saved as {
+    const { pending, grants, mode, modeReason } = saved as {
       pending: PendingPermission[]
       grants: Record<string, unknown>[]
       mode?: string
+      modeReason?: string
     }
     this.#pending = new Map(pending.map((request) => [String(request.payload['request_id']), request]))
     this.#grants = grants
     this.#mode = mode
+    this.#modeReason = modeReason
   }
 }
 

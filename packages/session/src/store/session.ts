@@ -218,6 +218,11 @@ export class Session {
     return this.#reader.state.permissions.mode
   }
 
+  /** Why the agent chose that mode, such as a sandbox that does not work; undefined if the user chose it. */
+  get permissionModeReason(): string | undefined {
+    return this.#reader.state.permissions.modeReason
+  }
+
   get localFolder(): string | undefined {
     return this.#reader.log.localFolder
   }

@@ -9,6 +9,7 @@ export {
 } from './memory-disk.ts'
 export { randomFrom } from './random-from.ts'
 export { randomLog } from './random-log.ts'
-export { testSessionStore, type ContractRunner, type StoreUnderTest } from './store-contract.ts'
+export type { StoreUnderTest } from './port-contract.ts'
+export { testSessionStore, type ContractRunner } from './store-contract.ts'
 export type { DiskFile, DiskFolder, DiskNode, FileChange, NameChange } from './memory-disk.ts'
 export type { DiskBytes } from './disk-bytes.ts'

@@ -1,20 +1,11 @@
 import assert from 'node:assert/strict'
-import { SessionError, type SessionErrorCode } from '../errors.ts'
+import type { SessionError } from '../errors.ts'
 import { text } from '../line/message.ts'
-import type { SearchHit, SearchQuery } from '../state/session-info.ts'
+import type { SearchHit, SearchQuery, SessionQuery } from '../state/session-info.ts'
 import type { Session } from '../store/session.ts'
-import type { SessionStore } from '../store/session-store.ts'
+import { SessionStore } from '../store/session-store.ts'
 import { assistant, call, said, toolResult, user } from './builders.ts'
-
-/** A store, and the operations that the suite needs. */
-export interface StoreUnderTest {
-  store: SessionStore
-  /** A second store on the same sessions, as a restarted process opens it. */
-  reopen: () => Promise<SessionStore>
-  /** Lets a second writer append to a session that is held. */
-  writeBehindBack: (sessionId: string) => Promise<void>
-  close: () => Promise<void>
-}
+import { portParts, rejects, type It, type StoreUnderTest } from './port-contract.ts'
 
 export interface ContractRunner {
   /** The test function of the runner in use. */
@@ -33,10 +24,22 @@ export function testSessionStore({ test, open }: ContractRunner): void {
         await given.close()
       }
     })
-  for (const part of [appending, branching, reading, lists, erasing, inbox, ownership, scopes, blobs, copies]) part(it)
+  const sessionParts = [
+    appending,
+    branching,
+    reading,
+    rows,
+    searches,
+    lists,
+    erasing,
+    inbox,
+    ownership,
+    scopes,
+    blobs,
+    copies,
+  ]
+  for (const part of [...portParts, ...sessionParts]) part(it)
 }
-
-type It = (title: string, body: (given: StoreUnderTest) => Promise<void>) => void
 
 function appending(it: It): void {
   it('an entry becomes a child of the leaf and the new leaf', async ({ store }) => {
@@ -245,11 +248,12 @@ function lists(it: It): void {
     }
     const seen: string[] = []
     let cursor: string | undefined
-    do {
+    for (let pages = 0; pages < 4; pages++) {
       const page = await store.list({ limit: 2, ...(cursor !== undefined && { cursor }) })
       seen.push(...page.sessions.map(({ id }) => id))
       cursor = page.cursor
-    } while (cursor !== undefined)
+      if (cursor === undefined) break
+    }
     assert.deepEqual(seen.toSorted(), ids.toSorted())
     assert.equal((await store.list({ text: 'session 3' })).sessions.length, 1)
     assert.equal((await store.list()).sessions[0]?.messageCount, 1)
@@ -292,7 +296,7 @@ function lists(it: It): void {
     assert.deepEqual(ids(all).toSorted(), expected.toSorted())
     for (const limit of [1, 7, 48, 100]) {
       const paged: SearchHit[] = []
-      for (;;) {
+      for (let pages = 0; pages <= expected.length; pages++) {
         const last = paged.at(-1)
         const page = await store.search({ text: 'needle', limit, ...(last && { after: last }) })
         paged.push(...page)
@@ -379,6 +383,168 @@ function lists(it: It): void {
     await using session = await store.create({ id: 'chosen' })
     await rejects(store.create({ id: session.id }), 'session-exists')
     await rejects(store.create({ id: 'a/b' }), 'invalid-id')
+  })
+}
+
+function rows(it: It): void {
+  it('the session with the newest message is listed first, also across pages', async ({ port }) => {
+    let nowMs = Date.parse('2026-01-01T00:00:00Z')
+    const store = new SessionStore(port, { now: () => new Date(nowMs) })
+    const sessions = await Promise.all(['e', 'b', 'd', 'a', 'c'].map((id) => store.create({ id })))
+    // The last two messages have the same time; then the id decides.
+    for (const [index, minute] of [3, 1, 5, 2, 5].entries()) {
+      nowMs = Date.parse(`2026-01-01T01:0${minute}:00Z`)
+      await user(sessions[index] as Session, `at ${minute}`)
+    }
+    for (const session of sessions) await session.close()
+    const expected = ['d', 'c', 'e', 'a', 'b']
+    for (const limit of [1, 2, 5, 100]) {
+      const seen: string[] = []
+      let cursor: string | undefined
+      for (let pages = 0; pages < 6; pages++) {
+        const page = await store.list({ limit, ...(cursor !== undefined && { cursor }) })
+        assert.ok(page.sessions.length <= limit)
+        seen.push(...page.sessions.map(({ id }) => id))
+        cursor = page.cursor
+        if (cursor === undefined) break
+      }
+      assert.deepEqual(seen, expected)
+    }
+    assert.equal((await store.list({ limit: 1 })).sessions[0]?.modified, '2026-01-01T01:05:00.000Z')
+  })
+
+  it('a list is filtered by folder, status, text and visibility, before it is cut into pages', async ({ store }) => {
+    const make = async (id: string, cwd: string, name: string): Promise<Session> => {
+      const session = await store.create({ id, cwd, name })
+      await user(session, `first words of ${id}`)
+      return session
+    }
+    const permissionRequest = { requestId: 'p', tool: 'bash', title: 'run', options: [] }
+    const asking = await make('asking', '/home/someone/One', 'Alpha 50%')
+    await asking.append({ type: 'permission_request', permissionRequest })
+    const ended = await make('ended', '/home/someone/two', 'Beta_x')
+    await ended.append({ type: 'session_end', sessionEnd: { reason: 'done' } })
+    const idle = await make('idle', '/home/someone/two', 'Gamma')
+    const ids = async (query: SessionQuery): Promise<string[]> =>
+      (await store.list(query)).sessions.map(({ id }) => id).toSorted()
+    for (const isOpen of [true, false]) {
+      if (!isOpen) for (const session of [asking, ended, idle]) await session.close()
+      assert.deepEqual(await ids({ cwd: '/home/someone/two' }), ['ended', 'idle'])
+      assert.deepEqual(await ids({ cwd: '/home/someone/One', limit: 1 }), ['asking'])
+      assert.deepEqual(await ids({ cwd: '/home/someone' }), [])
+      assert.deepEqual(await ids({ status: 'requires_action' }), ['asking'])
+      assert.deepEqual(await ids({ status: 'ended' }), ['ended'])
+      assert.deepEqual(await ids({ status: 'ended', cwd: '/home/someone/One' }), [])
+      assert.deepEqual(await ids({ text: 'ALPHA' }), ['asking'])
+      assert.deepEqual(await ids({ text: 'words of I' }), ['idle'])
+      assert.deepEqual(await ids({ text: 'someone/TWO' }), ['ended', 'idle'])
+      assert.deepEqual(await ids({ text: '50%' }), ['asking'])
+      assert.deepEqual(await ids({ text: 'a_x' }), ['ended'])
+      assert.deepEqual(await ids({ text: 'G%a' }), [])
+      assert.deepEqual(await ids({ isVisible: (cwd) => cwd !== '/home/someone/two' }), ['asking'])
+      assert.deepEqual(await ids({ isVisible: (cwd) => cwd === '/home/someone/two', limit: 2 }), ['ended', 'idle'])
+      assert.deepEqual(await ids({ place: 'archive' }), [])
+    }
+  })
+
+  it('a row of the list shows the newest line, also while the session is open', async ({ store, reopen }) => {
+    await using session = await store.create({ cwd: '/here', name: 'First' })
+    const other = await reopen()
+    for (let count = 1; count <= 3; count++) {
+      await user(session, `message ${count}`)
+      await session.appendSessionInfo(`Name ${count}`)
+      for (const each of [store, other]) {
+        const [row] = (await each.list()).sessions
+        assert.deepEqual(
+          [row?.messageCount, row?.name, row?.firstText, row?.cwd],
+          [count, `Name ${count}`, 'message 1', '/here'],
+        )
+      }
+    }
+    await session.submit('waiting')
+    assert.equal((await other.list()).sessions[0]?.queueLength, 1)
+  })
+}
+
+function searches(it: It): void {
+  it('a search finds entries that contain every word, in any order, case and script', async ({ store }) => {
+    await using session = await store.create()
+    const fox = await user(session, 'The quick brown Fox jumps over 13 lazy dogs, don\u2019t_stop at 50% of C:\\temp')
+    const tokyo = await assistant(session, '東京都の天気は晴れです。明日は雨')
+    const other = await user(session, 'The slow brown bear sleeps')
+    await toolResult(session, 'none', 'a result that mentions quicksilver')
+    const found = async (text: string): Promise<string[]> =>
+      (await store.search({ text })).map(({ entryId }) => entryId).toSorted()
+    const wanted: [string, string[]][] = [
+      ['brown', [fox, other]],
+      ['brown fox', [fox]],
+      ['FOX the', [fox]],
+      ['bear quick', []],
+      ['umps', [fox]],
+      ['leep brow', [other]],
+      ['fo', [fox]],
+      ['t_stop', [fox]],
+      ['50% C:\\temp', [fox]],
+      ['5%0', []],
+      ['br_wn', []],
+      ['天気', [tokyo]],
+      ['京都の天', [tokyo]],
+      ['明日 東京', [tokyo]],
+      ['雨', [tokyo]],
+      ['気天', []],
+      ['13', [fox]],
+    ]
+    for (const [text, expected] of wanted) assert.deepEqual([text, await found(text)], [text, expected.toSorted()])
+    assert.deepEqual(
+      (await store.search({ text: 'quicksilver' })).map(({ role }) => role),
+      ['tool'],
+    )
+    const [hit] = await store.search({ text: 'lazy 13' })
+    assert.deepEqual(
+      hit?.matches.map(({ start, end }) => hit.snippet.slice(start, end)),
+      ['13', 'lazy'],
+    )
+  })
+
+  it('a search returns the newest hits first, at most as many as the limit', async ({ port }) => {
+    let nowMs = Date.parse('2026-01-01T00:00:00Z')
+    const store = new SessionStore(port, { now: () => new Date(nowMs) })
+    const [first, second] = [await store.create({ id: 'a' }), await store.create({ id: 'b' })]
+    const times: string[] = []
+    for (let index = 0; index < 60; index++) {
+      nowMs = Date.parse('2026-01-01T00:00:00Z') + ((index * 37) % 60) * 1000
+      await user(index % 2 ? first : second, `needle ${index}`)
+      times.push(new Date(nowMs).toISOString())
+    }
+    const newest = times.toSorted().toReversed()
+    const timesOf = async (limit?: number): Promise<string[]> =>
+      (await store.search({ text: 'needle', ...(limit !== undefined && { limit }) })).map(({ timestamp }) => timestamp)
+    assert.deepEqual(await timesOf(), newest.slice(0, 50))
+    for (const limit of [1, 3, 60, 100]) assert.deepEqual(await timesOf(limit), newest.slice(0, limit))
+    const [since, until] = [newest[40] as string, newest[10] as string]
+    const between = await store.search({ text: 'needle', since, until })
+    assert.deepEqual(
+      between.map(({ timestamp }) => timestamp),
+      newest.slice(11, 41),
+    )
+    await first.close()
+    await second.close()
+  })
+
+  it('a search finds what was written after an earlier search, in every store on the sessions', async ({
+    store,
+    reopen,
+  }) => {
+    await using session = await store.create()
+    const other = await reopen()
+    for (let count = 1; count <= 3; count++) {
+      await user(session, `needle ${count}`)
+      for (const each of [store, other]) assert.equal((await each.search({ text: 'needle' })).length, count)
+    }
+    const kept = await user(session, 'kept')
+    await session.appendCompaction('a summary with a needle', kept, 1)
+    const [hit] = await other.search({ text: 'summary needle' })
+    assert.equal(hit?.role, 'compaction')
   })
 }
 
@@ -765,8 +931,4 @@ async function linesOf(session: Session, after = 0): Promise<{ seq: number; text
     if (line.type === 'line') lines.push({ seq: line.seq, text: line.text })
   }
   return lines
-}
-
-async function rejects(promise: Promise<unknown>, code: SessionErrorCode): Promise<void> {
-  await assert.rejects(promise, (error) => error instanceof SessionError && error.code === code)
 }

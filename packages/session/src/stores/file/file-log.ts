@@ -162,6 +162,8 @@ export class WritableFileLog extends ReadableFileLog implements WritableLog {
   readonly #parts: WritableFileLogParts
   /** Files count no terms: the writer records do. */
   readonly term = undefined
+  /** What the next append must name. Unknown until the first one, because the last line is not parsed here. */
+  #expected: { term: number; head: number } | undefined
 
   constructor(parts: WritableFileLogParts) {
     super(parts.port, parts.paths)
@@ -177,11 +179,20 @@ export class WritableFileLog extends ReadableFileLog implements WritableLog {
   }
 
   append(lines: readonly SealedLine[], options: AppendOptions): AppendResult | Promise<AppendResult> {
-    return this.#parts.file.append(lines, options.durability)
+    const { term, head } = this.#expected ?? options
+    if (options.term !== term) return { type: 'fenced', reason: `its term is now ${term}` }
+    if (options.head !== head) return { type: 'fenced', reason: `its last line is now ${head}` }
+    const result = this.#parts.file.append(lines, options.durability)
+    const taken = (settled: AppendResult): AppendResult => {
+      if (settled.type === 'appended') this.#expected = { term, head: head + lines.length }
+      return settled
+    }
+    return result instanceof Promise ? result.then(taken) : taken(result)
   }
 
-  /** The outcome of a file write is always known, so there is nothing to settle. */
+  /** The outcome of a file write is always known, so there is nothing to settle. The next append has a new term. */
   async reclaim(): Promise<Claim> {
+    this.#expected = undefined
     return { type: 'claimed', log: this }
   }
 

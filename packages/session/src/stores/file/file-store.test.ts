@@ -8,7 +8,7 @@ import type { SessionStore } from '../../store/session-store.ts'
 import { said, user } from '../../testing/builders.ts'
 import { MemoryDisk } from '../../testing/memory-disk.ts'
 import { testSessionStore } from '../../testing/store-contract.ts'
-import { openFileStore, type FileStoreOptions } from './file-store.ts'
+import { FileLogStore, openFileStore, type FileStoreOptions } from './file-store.ts'
 import { scanIndex } from './session-index/scan-index.ts'
 
 describe('file store', () => {
@@ -24,6 +24,7 @@ describe('file store', () => {
       }
       return {
         store: openStore(),
+        port: new FileLogStore({ folder }),
         reopen: async () => openStore(),
         writeBehindBack: async (sessionId) => {
           const { text } = sealLine({ type: 'custom', id: 'foreign', parent_id: null }, 4)
@@ -82,6 +83,7 @@ describe('file store on a modeled disk', () => {
       const disk = new MemoryDisk()
       return {
         store: onDisk(disk),
+        port: new FileLogStore({ folder: '/root', port: disk, lock: disk.lock, index: scanIndex(disk) }),
         reopen: async () => onDisk(disk),
         writeBehindBack: async (sessionId) => {
           const fd = disk.openAppend(`/root/${sessionId}/events.jsonl`)

@@ -12,6 +12,7 @@ describe('memory store', () => {
       const port = new MemoryLogStore()
       return {
         store: new SessionStore(port),
+        port,
         reopen: async () => new SessionStore(port),
         writeBehindBack: async (sessionId) => {
           const line = { type: 'custom', id: 'foreign', parent_id: null }

@@ -66,6 +66,21 @@ export async function matchExpression(
   return all.join(' AND ')
 }
 
+/** Whole terms, or the beginnings of terms, that a text with these words has. Longer parts of words are not among them. */
+export function searchPieces(words: readonly string[]): { term: string; isPrefix: boolean }[] {
+  const found: { term: string; isPrefix: boolean }[] = []
+  for (const word of words.slice(0, maxLookedUpWords)) {
+    for (const { type, text } of piecesOf(word)) {
+      if (type === 'pairs') {
+        const pairs = pairsOf(text)
+        if (pairs.length === 1) found.push({ term: text, isPrefix: true })
+        else for (const term of pairs.slice(0, -1)) found.push({ term, isPrefix: false })
+      } else if (text.length < minPartLength) found.push({ term: text, isPrefix: true })
+    }
+  }
+  return found
+}
+
 /** Text around the first match, on one line; undefined if a word is missing. */
 export function findWords(text: string, words: readonly string[]): string | undefined {
   const folded = fold(text)

@@ -1,0 +1,137 @@
+import type { AppendResult } from '../../log/log-store.ts'
+import type { Position } from '../../line/line.ts'
+import type { SealedLine } from '../../line/seal-line.ts'
+import type { Database } from './database.ts'
+import { positionOf } from './positions.ts'
+
+/** The lines that one session appends. */
+export interface SessionBatch {
+  tenant: string
+  key: string
+  term: number
+  head: number
+  lines: readonly SealedLine[]
+}
+
+interface Waiting extends SessionBatch {
+  resolve: (result: AppendResult) => void
+}
+
+/**
+ * Appends for all sessions of a process: batches that arrive together, or while all connections are busy, share one
+ * statement and one commit. A session is in a statement once.
+ */
+export class AppendQueue {
+  readonly #database: Database
+  #waiting: Waiting[] = []
+  #isScheduled = false
+  #underWay = 0
+
+  constructor(database: Database) {
+    this.#database = database
+  }
+
+  append(batch: SessionBatch): Promise<AppendResult> {
+    return new Promise((resolve) => {
+      this.#waiting.push({ ...batch, resolve })
+      this.#schedule()
+    })
+  }
+
+  /** Waits for the other callbacks of this turn of the event loop, and for no timer. */
+  #schedule(): void {
+    if (this.#isScheduled || this.#underWay >= this.#database.appendConnections) return
+    this.#isScheduled = true
+    setImmediate(() => {
+      this.#isScheduled = false
+      while (this.#waiting.length > 0 && this.#underWay < this.#database.appendConnections) {
+        this.#underWay++
+        void this.#send(this.#take()).finally(() => {
+          this.#underWay--
+          this.#schedule()
+        })
+      }
+    })
+  }
+
+  #take(): Waiting[] {
+    const taken: Waiting[] = []
+    const left: Waiting[] = []
+    const keys = new Set<string>()
+    let lines = 0
+    let length = 0
+    for (const batch of this.#waiting) {
+      const isFull = taken.length > 0 && (lines + batch.lines.length > maxLines || length > maxLength)
+      if (isFull || keys.has(batch.key)) {
+        left.push(batch)
+        // A later batch of this session must not overtake it.
+        keys.add(batch.key)
+        continue
+      }
+      keys.add(batch.key)
+      taken.push(batch)
+      lines += batch.lines.length
+      for (const { text } of batch.lines) length += text.length
+    }
+    this.#waiting = left
+    return taken
+  }
+
+  async #send(batches: readonly Waiting[]): Promise<void> {
+    const sent = await this.#database
+      .append<{ place: number; first: number }>(statement, valuesOf(batches))
+      .catch((cause: unknown) => ({ type: 'unknown' as const, cause }))
+    switch (sent.type) {
+      case 'done': {
+        const first = new Map(sent.rows.map((row) => [row.place, row.first]))
+        for (const [index, batch] of batches.entries()) batch.resolve(resultOf(batch, first.get(index + 1)))
+        return
+      }
+      case 'unsent':
+        for (const { resolve } of batches) resolve({ type: 'failed', cause: sent.cause, final: false, isPassing: true })
+        return
+      case 'rejected':
+        for (const { resolve } of batches) resolve({ type: 'failed', cause: sent.cause, final: false })
+        return
+      case 'unknown':
+        for (const { resolve } of batches) resolve({ type: 'unknown', cause: sent.cause })
+        return
+      default:
+        sent satisfies never
+    }
+  }
+}
+
+const statement = 'select place, first from tapetree.append_lines($1, $2, $3, $4, $5, $6, $7, $8)'
+const maxLines = 256
+const maxLength = 4 * 1024 * 1024
+
+/** A line has no newline, so one text holds all of them without escapes. */
+function valuesOf(batches: readonly SessionBatch[]): unknown[] {
+  const owners: number[] = []
+  const offsets: number[] = []
+  const texts: string[] = []
+  for (const [index, { lines }] of batches.entries()) {
+    for (const [offset, { text }] of lines.entries()) {
+      owners.push(index + 1)
+      offsets.push(offset + 1)
+      texts.push(text)
+    }
+  }
+  return [
+    batches.map(({ tenant }) => tenant),
+    batches.map(({ key }) => key),
+    batches.map(({ term }) => term),
+    batches.map(({ head }) => head),
+    batches.map(({ lines }) => lines.length),
+    owners,
+    offsets,
+    texts.join('\n'),
+  ]
+}
+
+function resultOf({ lines }: SessionBatch, first: number | undefined): AppendResult {
+  if (first === undefined) return { type: 'fenced', reason: 'its term or its last line has changed' }
+  const positions = lines.map(({ text }, index): Position => positionOf(first + index, Buffer.byteLength(text)))
+  return { type: 'appended', positions }
+}

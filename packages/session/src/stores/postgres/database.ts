@@ -1,0 +1,129 @@
+import { Client, Pool, type PoolClient, type PoolConfig, type QueryResultRow } from 'pg'
+import { SessionError } from '../../errors.ts'
+import { wait } from '../../util/wait.ts'
+import { migrate, newerSchema, schemaVersion, versionOf } from './migrate.ts'
+
+export interface DatabaseOptions {
+  /** For example `postgres://user@host/database`. */
+  url: string
+  /** How many connections the process opens at most. A third of them is for appends. Default: 12. */
+  connections?: number
+  /** How long a call is repeated while the database cannot be reached. Default: a minute. */
+  patienceMs?: number
+}
+
+/** How a statement ended. `unsent`: it never ran. `unknown`: it may have been committed. */
+export type Sent<Row> =
+  | { type: 'done'; rows: Row[] }
+  | { type: 'rejected'; cause: Error }
+  | { type: 'unsent'; cause: Error }
+  | { type: 'unknown'; cause: Error }
+
+/** The connections of one process. Appends have their own, so that long reads never delay them. */
+export class Database {
+  readonly #reads: Pool
+  readonly #appends: Pool
+  readonly #patienceMs: number
+  readonly appendConnections: number
+  #isChecked: Promise<void> | undefined
+  readonly #closed = new AbortController()
+
+  constructor({ url, connections = 12, patienceMs = 60_000 }: DatabaseOptions) {
+    this.appendConnections = Math.max(1, Math.min(8, Math.floor(connections / 3)))
+    this.#reads = poolOf({ connectionString: url, max: Math.max(1, connections - this.appendConnections) })
+    this.#appends = poolOf({ connectionString: url, max: this.appendConnections })
+    this.#patienceMs = patienceMs
+  }
+
+  /** Runs a statement that may be repeated, until the database has answered it or the patience ends. */
+  async call<Row extends QueryResultRow>(text: string, values: readonly unknown[]): Promise<Row[]> {
+    const endMs = Date.now() + this.#patienceMs
+    for (let pauseMs = 50; ; pauseMs = Math.min(2 * pauseMs, 1000)) {
+      const sent = await this.#send<Row>(this.#reads, text, values)
+      if (sent.type === 'done') return sent.rows
+      if (sent.cause instanceof SessionError) throw sent.cause
+      if (sent.type === 'rejected' || this.#closed.signal.aborted || Date.now() + pauseMs > endMs) {
+        const what = sent.type === 'rejected' ? 'rejected a call' : 'did not answer'
+        throw new SessionError('storage-failed', `The database ${what} (${sent.cause.message}).`, { cause: sent.cause })
+      }
+      await wait(pauseMs, this.#closed.signal).catch(() => undefined)
+    }
+  }
+
+  /** Runs a statement once. It is never canceled: a canceled wait for the standbys would look like a success. */
+  async append<Row extends QueryResultRow>(text: string, values: readonly unknown[]): Promise<Sent<Row>> {
+    return this.#send<Row>(this.#appends, text, values)
+  }
+
+  async close(): Promise<void> {
+    if (this.#closed.signal.aborted) return
+    this.#closed.abort()
+    await Promise.all([this.#reads.end(), this.#appends.end()])
+  }
+
+  async #send<Row extends QueryResultRow>(pool: Pool, text: string, values: readonly unknown[]): Promise<Sent<Row>> {
+    let client: PoolClient
+    try {
+      client = await pool.connect()
+    } catch (cause) {
+      return { type: outcomeOf(cause) === 'rejected' ? 'rejected' : 'unsent', cause: cause as Error }
+    }
+    try {
+      await this.#check(client)
+      const { rows } = await client.query<Row>(text, [...values])
+      client.release()
+      return { type: 'done', rows }
+    } catch (cause) {
+      const type = outcomeOf(cause)
+      client.release(type === 'unknown')
+      return { type, cause: cause as Error }
+    }
+  }
+
+  /** The schema is compared once for each process. */
+  async #check(client: PoolClient): Promise<void> {
+    this.#isChecked ??= versionOf(client).then((version) => {
+      if (version > schemaVersion) throw newerSchema(version)
+      if (version < schemaVersion) {
+        throw new SessionError(
+          'storage-failed',
+          `The database has version ${version} of the schema tapetree, and ${schemaVersion} is needed. Run migratePostgres.`,
+        )
+      }
+    })
+    await this.#isChecked.catch((error: unknown) => {
+      this.#isChecked = undefined
+      throw error
+    })
+  }
+}
+
+/** Creates the schema `tapetree` in a database, or brings it to the version of this build. */
+export async function migratePostgres(url: string): Promise<void> {
+  const client = new Client({ connectionString: url })
+  await client.connect()
+  try {
+    await migrate(client)
+  } finally {
+    await client.end()
+  }
+}
+
+function poolOf(config: PoolConfig): Pool {
+  const pool = new Pool({ ...config, connectionTimeoutMillis: 5000, keepAlive: true, application_name: 'tapetree' })
+  // A lost connection rejects the statement that runs on it; without one, the next call opens another connection.
+  pool.on('error', () => undefined)
+  pool.on('connect', (client) => client.on('error', () => undefined))
+  return pool
+}
+
+/**
+ * What an error says about the statement. A server that shuts down may have committed it already, and a connection that
+ * broke says nothing. If space or connections ran out, or a standby was asked, the statement had no effect.
+ */
+function outcomeOf(error: unknown): 'rejected' | 'unsent' | 'unknown' {
+  if (error instanceof SessionError) return 'rejected'
+  const { code } = error as { code?: unknown }
+  if (typeof code !== 'string' || !/^[0-9][0-9A-Z]{4}$/.test(code) || /^(08|57)/.test(code)) return 'unknown'
+  return /^(53|40|25006)/.test(code) ? 'unsent' : 'rejected'
+}

@@ -1,0 +1,2 @@
+export { openPostgresStore, PostgresLogStore, type PostgresStoreOptions } from './postgres-store.ts'
+export { migratePostgres, type DatabaseOptions } from './database.ts'

@@ -1,0 +1,14 @@
+import type { Position } from '../../line/line.ts'
+
+/** Positions are made from the number of a line, each in a slot that is longer than any line. */
+export function positionOf(number: number, size: number): Position {
+  return { at: (number - 1) * slot, size }
+}
+
+/** The number of the first line at or after a position. */
+export function numberAt(at: number): number {
+  return Math.ceil(at / slot) + 1
+}
+
+/** Twice the longest line that a reader accepts. More than a quarter of a billion lines fit below the safe integers. */
+const slot = 2 ** 25

@@ -1,0 +1,214 @@
+import { createHash, randomUUID } from 'node:crypto'
+import { SessionError } from '../../errors.ts'
+import type { Position } from '../../line/line.ts'
+import type { BlobReference } from '../../line/message.ts'
+import type { SealedLine } from '../../line/seal-line.ts'
+import type {
+  AppendOptions,
+  AppendResult,
+  Claim,
+  DerivedFile,
+  Owner,
+  StoredLine,
+  WritableLog,
+} from '../../log/log-store.ts'
+import type { SessionInfo } from '../../state/session-info.ts'
+import type { AppendQueue } from './append-queue.ts'
+import type { Database } from './database.ts'
+import type { LineWatch } from './line-watch.ts'
+import { numberAt, positionOf } from './positions.ts'
+import { saveRow, type StoredSession } from './session-rows.ts'
+
+/** What all logs of a store share. */
+export interface LogParts {
+  database: Database
+  queue: AppendQueue
+  watch: LineWatch
+  /** The process, as the database knows it. */
+  node: string
+  writer: { host: string; process: string }
+}
+
+export class PostgresLog implements WritableLog {
+  readonly #parts: LogParts
+  readonly #session: StoredSession
+  readonly mended = { tornBytes: 0, keptAs: undefined }
+  readonly localFolder = undefined
+  #held: { term: number; claim: string } | undefined
+  /** The id of the next claim. It stays until the database has confirmed the claim. */
+  #nextClaim: string = randomUUID()
+  /** How many lines this log knows of. */
+  #known: number
+
+  constructor(parts: LogParts, session: StoredSession, held?: { term: number; claim: string }) {
+    this.#parts = parts
+    this.#session = session
+    this.#held = held
+    this.#known = session.lines
+  }
+
+  get term(): number | undefined {
+    return this.#held?.term
+  }
+
+  get writer(): { host: string; process: string } {
+    return this.#parts.writer
+  }
+
+  async *lines(from: number): AsyncIterable<StoredLine[]> {
+    const { tenant, key } = this.#session
+    for (let next = numberAt(from); ;) {
+      const rows = await this.#parts.database.call<NumberedLine>(
+        'select n, line from tapetree.read_lines($1, $2, $3, $4, $5)',
+        [tenant, key, next, maxBatchLines, maxBatchBytes],
+      )
+      const last = rows.at(-1)
+      if (!last) return
+      this.#known = Math.max(this.#known, last.n)
+      next = last.n + 1
+      yield rows.map(({ n, line }) => {
+        const bytes = Buffer.from(line)
+        return { ...positionOf(n, bytes.length), bytes }
+      })
+    }
+  }
+
+  async seek(seq: number): Promise<number | undefined> {
+    const number = Math.max(1, seq)
+    const [line] = await this.#numbered([number])
+    return line && positionOf(number, 0).at
+  }
+
+  async readAt(positions: readonly Position[]): Promise<Uint8Array[]> {
+    if (positions.length === 0) return []
+    const numbers = positions.map(({ at }) => numberAt(at))
+    const lines = new Map((await this.#numbered([...new Set(numbers)])).map(({ n, line }) => [n, Buffer.from(line)]))
+    return numbers.map((number) => lines.get(number) ?? new Uint8Array())
+  }
+
+  async unfinishedBytes(): Promise<number> {
+    return 0
+  }
+
+  async changed(signal: AbortSignal): Promise<void> {
+    const { tenant, key } = this.#session
+    await this.#parts.watch.changed({ tenant, key, known: this.#known }, signal)
+  }
+
+  async owner(): Promise<Owner | undefined> {
+    const { tenant, key } = this.#session
+    const [row] = await this.#parts.database.call<{ owner: string | null }>(
+      'select tapetree.owner_of($1, $2) as owner',
+      [tenant, key],
+    )
+    return row?.owner ? ownerOf(row.owner) : undefined
+  }
+
+  async loadCheckpoint({ maxBytes }: { maxBytes?: number } = {}): Promise<string | undefined> {
+    const { tenant, key } = this.#session
+    const [row] = await this.#parts.database.call<{ content: string | null }>(
+      `select tapetree.read_derived($1, $2, 'checkpoint', $3) as content`,
+      [tenant, key, maxBytes ?? null],
+    )
+    return row?.content ?? undefined
+  }
+
+  async getBlob(sha256: string): Promise<Uint8Array | undefined> {
+    const { tenant, key } = this.#session
+    const [row] = await this.#parts.database.call<{ bytes: Buffer | null }>(
+      'select tapetree.read_blob($1, $2, $3) as bytes',
+      [tenant, key, sha256],
+    )
+    return row?.bytes && hashOf(row.bytes) === sha256 ? new Uint8Array(row.bytes) : undefined
+  }
+
+  async append(lines: readonly SealedLine[], { term, head }: AppendOptions): Promise<AppendResult> {
+    const { tenant, key } = this.#session
+    const result = await this.#parts.queue.append({ tenant, key, term, head, lines })
+    if (result.type === 'appended') {
+      this.#known += lines.length
+      this.#parts.watch.wake(key)
+    }
+    return result
+  }
+
+  /** Waits for an append of the earlier term that is still under way: both lock the row of the session. */
+  async reclaim(): Promise<Claim> {
+    const { tenant, key } = this.#session
+    const [row] = await this.#parts.database.call<{ term: number | null }>(
+      'select tapetree.reclaim_session($1, $2, $3, $4, $5) as term',
+      [tenant, key, this.#parts.node, this.#held?.claim ?? null, this.#nextClaim],
+    )
+    if (typeof row?.term !== 'number') return { type: 'owned', owner: { reason: 'Another writer took over.' } }
+    this.#held = { term: row.term, claim: this.#nextClaim }
+    this.#nextClaim = randomUUID()
+    return { type: 'claimed', log: this }
+  }
+
+  async putBlob(bytes: Uint8Array): Promise<BlobReference> {
+    const sha256 = hashOf(bytes)
+    const { tenant, key } = this.#session
+    const [row] = await this.#parts.database.call<{ isStored: boolean }>(
+      'select tapetree.put_blob($1, $2, $3, $4, $5) as "isStored"',
+      [tenant, key, this.term ?? null, sha256, Buffer.from(bytes)],
+    )
+    if (!row?.isStored) throw new SessionError('fenced', 'Another writer has taken over this session.')
+    return { sha256, size: bytes.length }
+  }
+
+  async saveDerived(file: DerivedFile, content: string): Promise<void> {
+    const { tenant, key, head, lines } = this.#session
+    const { database } = this.#parts
+    if (file === 'checkpoint') {
+      await database.call('select tapetree.save_derived($1, $2, $3, $4, $5)', [
+        tenant,
+        key,
+        this.term ?? null,
+        file,
+        content,
+      ])
+    } else if (file === 'metadata') {
+      const { usage: _, seq, ...info } = JSON.parse(content) as SessionInfo & { usage: unknown; seq: number }
+      await saveRow(database, { tenant, key, lines: seq + lines - head, info })
+    }
+  }
+
+  async close(): Promise<void> {
+    const { tenant, key } = this.#session
+    const held = this.#held
+    this.#held = undefined
+    if (held) await this.#parts.database.call('select tapetree.release_session($1, $2, $3)', [tenant, key, held.claim])
+  }
+
+  async #numbered(numbers: readonly number[]): Promise<NumberedLine[]> {
+    const { tenant, key } = this.#session
+    return this.#parts.database.call<NumberedLine>('select n, line from tapetree.read_numbered($1, $2, $3)', [
+      tenant,
+      key,
+      numbers,
+    ])
+  }
+}
+
+interface NumberedLine {
+  n: number
+  line: string
+}
+
+const maxBatchLines = 1000
+const maxBatchBytes = 4 * 1024 * 1024
+
+/** An owner as the database returns it. */
+export function ownerOf(json: string): Owner {
+  const { host, process, socket } = JSON.parse(json) as { host: string; process: string; socket: string | null }
+  return {
+    reason: `Process ${process} on ${host} is writing this session.`,
+    host,
+    process,
+    ...(socket !== null && { socket }),
+  }
+}
+
+function hashOf(bytes: Uint8Array): string {
+  return createHash('sha256').update(bytes).digest('hex')
+}

@@ -1,0 +1,287 @@
+import { readFileSync } from 'node:fs'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { sealLine } from '../../line/seal-line.ts'
+import { localScope, type Claim, type WritableLog } from '../../log/log-store.ts'
+import { SessionStore } from '../../store/session-store.ts'
+import { said, user } from '../../testing/builders.ts'
+import { missingPostgres, PostgresServer } from '../../testing/postgres-server.ts'
+import { testSessionStore } from '../../testing/store-contract.ts'
+import { migratePostgres } from './database.ts'
+import { PostgresLogStore, type PostgresStoreOptions } from './postgres-store.ts'
+import { schema1 } from './schema-1.ts'
+
+if (missingPostgres !== undefined) console.log(missingPostgres)
+
+describe.skipIf(missingPostgres !== undefined)('PostgreSQL store', () => {
+  let server: PostgresServer
+  const stores: PostgresLogStore[] = []
+
+  beforeAll(async () => {
+    server = await PostgresServer.start()
+    await server.admin('create database sessions')
+    await migratePostgres(server.urlFor('admin', 'sessions'))
+    await server.admin('create role app login in role tapetree_app')
+  }, 60_000)
+
+  afterAll(async () => {
+    await closeAll()
+    await server.remove()
+  })
+
+  /** A busy machine must not end a lease. */
+  const openPort = (options: Partial<PostgresStoreOptions> = {}): PostgresLogStore => {
+    const port = new PostgresLogStore({
+      url: server.urlFor('app', 'sessions'),
+      leaseMs: 60_000,
+      connections: 4,
+      ...options,
+    })
+    stores.push(port)
+    return port
+  }
+
+  const closeAll = async (): Promise<void> => {
+    for (const store of stores.splice(0)) await store.close()
+  }
+
+  const empty = async (): Promise<void> => {
+    await closeAll()
+    const tables = [
+      'session',
+      'entry',
+      'blob',
+      'derived',
+      'summary',
+      'entry_text',
+      'pending_row',
+      'pending_text',
+      'node',
+    ]
+    await server.admin(tables.map((table) => `delete from tapetree.${table};`).join(''), 'sessions')
+  }
+
+  const asAdmin = (statement: string): Promise<Record<string, unknown>[]> => server.admin(statement, 'sessions')
+
+  testSessionStore({
+    test,
+    open: async () => {
+      const port = openPort()
+      return {
+        store: new SessionStore(port),
+        port,
+        reopen: async () => new SessionStore(openPort()),
+        writeBehindBack: async (sessionId) => {
+          const log = claimed(await openPort().claim(localScope, sessionId, { insist: true }))
+          const line = sealLine({ type: 'custom', id: 'foreign', parent_id: null }, 4)
+          await log.append([line], { term: log.term ?? 0, head: 3, durability: 'durable' })
+        },
+        close: empty,
+      }
+    },
+  })
+
+  describe('in a database', () => {
+    test('the lines are the bytes that were given', async () => {
+      const session = await new SessionStore(openPort()).create({ id: 's', cwd: '/c' })
+      await user(session, 'Zeile\u2028 "\\ 漢字 🙂 \u0000 \ud800 end')
+      const lines: string[] = []
+      for await (const line of session.lines()) if (line.type === 'line') lines.push(line.text)
+      await session.close()
+      const stored = await server.admin('select line from tapetree.entry order by n', 'sessions')
+      expect(stored.map(({ line }) => line)).toEqual(lines)
+      await empty()
+    })
+
+    test('a session whose process is gone is claimed when its lease has ended', async () => {
+      const session = await new SessionStore(openPort()).create({ id: 's' })
+      await user(session, 'before')
+      const other = openPort()
+      expect((await other.claim(localScope, 's')).type).toBe('owned')
+      expect(await (await other.open(localScope, 's')).owner?.()).toMatchObject({ process: String(process.pid) })
+      await server.admin(`update tapetree.node set lease_until = now() - interval '1 second'`, 'sessions')
+      expect(await (await other.open(localScope, 's')).owner?.()).toBeUndefined()
+      const log = claimed(await other.claim(localScope, 's'))
+      await expect(user(session, 'late')).rejects.toMatchObject({ code: 'fenced' })
+      await log.close()
+      await empty()
+    })
+
+    test('a store that closes frees the sessions that it left open', async () => {
+      const port = openPort()
+      claimed(await createAndClaim(port))
+      await port.close()
+      await claimed(await openPort().claim(localScope, 's')).close()
+      await empty()
+    })
+
+    test('a claim whose answer was lost is made once', async () => {
+      await claimed(await createAndClaim(openPort())).close()
+      const claim = `select term from tapetree.claim_session('local', 's', $1, $1, false)`.replaceAll(
+        '$1',
+        `'${'1'.repeat(32)}'::uuid`,
+      )
+      expect([await asAdmin(claim), await asAdmin(claim)]).toEqual([[{ term: 2 }], [{ term: 2 }]])
+      const reclaim = claim
+        .replace(
+          /claim_session.*/,
+          `reclaim_session('local', key, '${'1'.repeat(32)}', '${'1'.repeat(32)}', '${'2'.repeat(32)}') as term from tapetree.session`,
+        )
+        .replace('select term from tapetree.', 'select tapetree.')
+      expect([await asAdmin(reclaim), await asAdmin(reclaim)]).toEqual([[{ term: 3 }], [{ term: 3 }]])
+      await empty()
+    })
+
+    test('a lost connection during an append is settled by reading', async () => {
+      const store = new SessionStore(openPort())
+      const session = await store.create({ id: 's' })
+      for (let round = 0; round < 10; round++) {
+        const ending = server.admin(
+          `select pg_terminate_backend(pid) from pg_stat_activity where usename = 'app'`,
+          'sessions',
+        )
+        for (let index = 0; index < 5; index++) {
+          await user(session, `message ${round}.${index}`)
+        }
+        await ending
+      }
+      const expected = Array.from({ length: 50 }, (_, index) => `user: message ${Math.floor(index / 5)}.${index % 5}`)
+      expect(await said(session)).toEqual(expected)
+      await session.close()
+      expect(await said(await new SessionStore(openPort()).open('s'))).toEqual(expected)
+      await empty()
+    })
+
+    test('a session goes on after the server crashed and came back', async () => {
+      const store = new SessionStore(openPort())
+      const session = await store.create({ id: 's' })
+      await user(session, 'before')
+      await server.stop('SIGQUIT')
+      const meanwhile = user(session, 'meanwhile')
+      await server.resume()
+      await meanwhile
+      await user(session, 'after')
+      expect(await said(session)).toEqual(['user: before', 'user: meanwhile', 'user: after'])
+      await session.close()
+      await empty()
+    })
+
+    test('a call waits for the database as long as its patience lasts', async () => {
+      const port = openPort({ patienceMs: 0 })
+      await server.stop()
+      await expect(port.placeOf(localScope, 's')).rejects.toMatchObject({ code: 'storage-failed' })
+      const patient = openPort().placeOf(localScope, 's')
+      await server.resume()
+      expect(await patient).toBeUndefined()
+      await empty()
+    })
+  })
+
+  describe('roles and tenants', () => {
+    test('a reader sees no row of another tenant, and none without a tenant', async () => {
+      const store = new SessionStore(openPort())
+      const session = await store.create({ id: 's' })
+      await user(session, 'secret')
+      await session.putBlob(new Uint8Array([1]))
+      await session.close()
+      await store.search({ text: 'secret' })
+      const seen = async (tenant: string): Promise<number[]> => {
+        const counts: number[] = []
+        for (const table of ['session', 'entry', 'blob', 'derived', 'summary', 'entry_text']) {
+          const [row] = await asApp(
+            `select set_config('tapetree.tenant', '${tenant}', false); select count(*)::int as n from tapetree.${table}`,
+          )
+          counts.push(Number(row?.['n']))
+        }
+        return counts
+      }
+      expect(await seen('local')).toEqual([1, 3, 1, 1, 1, 1])
+      expect(await seen('other')).toEqual([0, 0, 0, 0, 0, 0])
+      expect(await seen('')).toEqual([0, 0, 0, 0, 0, 0])
+      await empty()
+    })
+
+    test('an application writes through functions alone', async () => {
+      for (const table of ['session', 'entry', 'blob', 'summary', 'version']) {
+        await expect(asApp(`delete from tapetree.${table}`)).rejects.toThrow(/permission denied/)
+      }
+      await expect(asApp('select * from tapetree.node')).rejects.toThrow(/permission denied/)
+      await expect(asApp('create table tapetree.mine ()')).rejects.toThrow(/permission denied/)
+    })
+
+    test('an append that names another tenant than the session has stores nothing', async () => {
+      const log = claimed(await createAndClaim(openPort()))
+      const [row] = await server.admin('select key from tapetree.session', 'sessions')
+      const line = sealLine({ type: 'custom', id: 'x', parent_id: null }, 2).text
+      const call = `select * from tapetree.append_lines(array['other'], array[${String(row?.['key'])}]::bigint[], array[1], array[1], array[1], array[1], array[1], '${line}')`
+      expect(await asApp(call)).toEqual([])
+      expect(await asApp(call.replace('other', 'local'))).toEqual([{ place: 1, first: 2 }])
+      await log.close()
+      await empty()
+    })
+
+    const asApp = async (statements: string): Promise<Record<string, unknown>[]> => {
+      const { Client } = await import('pg')
+      const client = new Client({ connectionString: server.urlFor('app', 'sessions') })
+      await client.connect()
+      try {
+        const result = (await client.query(statements)) as unknown as
+          | { rows: Record<string, unknown>[] }
+          | { rows: Record<string, unknown>[] }[]
+        return (Array.isArray(result) ? result.at(-1) : result)?.rows ?? []
+      } finally {
+        await client.end()
+      }
+    }
+  })
+
+  describe('migrations', () => {
+    test('processes that migrate at the same time end with one schema', async () => {
+      await server.admin('create database fresh')
+      const url = server.urlFor('admin', 'fresh')
+      await Promise.all([migratePostgres(url), migratePostgres(url), migratePostgres(url)])
+      expect(await server.admin('select number from tapetree.version', 'fresh')).toEqual([{ number: 1 }])
+    })
+
+    test('a database of version 1 is read', async () => {
+      await server.admin('create database fixture')
+      const script = readFileSync(new URL('fixtures/schema-1.sql', import.meta.url), 'utf8')
+      await server.admin(script, 'fixture')
+      await migratePostgres(server.urlFor('admin', 'fixture'))
+      const store = new SessionStore(openPort({ url: server.urlFor('app', 'fixture') }))
+      const session = await store.open('from-version-1')
+      expect(await said(session)).toEqual(['user: written by version 1'])
+      await user(session, 'and by this build')
+      expect((await store.list()).sessions).toMatchObject([{ id: 'from-version-1', messageCount: 2 }])
+      expect((await store.search({ text: 'version build' })).length).toBe(0)
+      expect((await store.search({ text: 'written' })).length).toBe(1)
+      await session.close()
+      await closeAll()
+    })
+
+    test('the script of version 1 is the one in the fixture', () => {
+      const fixture = readFileSync(new URL('fixtures/schema-1.sql', import.meta.url), 'utf8')
+      expect(fixture).toContain(schema1)
+    })
+
+    test('a newer schema and a missing one are named', async () => {
+      await server.admin('create database none')
+      const none = openPort({ url: server.urlFor('app', 'none') })
+      await expect(none.placeOf(localScope, 's')).rejects.toThrow(/Run migratePostgres/)
+      await server.admin('update tapetree.version set number = 9', 'fresh')
+      const newer = openPort({ url: server.urlFor('app', 'fresh') })
+      await expect(newer.placeOf(localScope, 's')).rejects.toMatchObject({ code: 'newer-format' })
+      await expect(migratePostgres(server.urlFor('admin', 'fresh'))).rejects.toMatchObject({ code: 'newer-format' })
+      await closeAll()
+    })
+  })
+})
+
+function claimed(claim: Claim): WritableLog {
+  if (claim.type !== 'claimed') throw new Error(`The session is owned: ${claim.owner.reason}`)
+  return claim.log
+}
+
+async function createAndClaim(port: PostgresLogStore): Promise<Claim> {
+  await port.create(localScope, 's', sealLine({ type: 'session', id: 's' }, 1))
+  return port.claim(localScope, 's')
+}

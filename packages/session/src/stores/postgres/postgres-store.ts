@@ -1,0 +1,169 @@
+import { randomUUID } from 'node:crypto'
+import { hostname } from 'node:os'
+import { SessionError } from '../../errors.ts'
+import { requireId } from '../../line/ids.ts'
+import type { SealedLine } from '../../line/seal-line.ts'
+import type { Claim, ClaimOptions, LogStore, Place, ReadableLog, Scope } from '../../log/log-store.ts'
+import type { SearchHit, SearchQuery, SessionPage, SessionQuery } from '../../state/session-info.ts'
+import { SessionStore, type SessionStoreOptions } from '../../store/session-store.ts'
+import { AppendQueue } from './append-queue.ts'
+import { Database, type DatabaseOptions } from './database.ts'
+import { LineWatch } from './line-watch.ts'
+import { ownerOf, PostgresLog, type LogParts } from './postgres-log.ts'
+import { listRows, type StoredSession } from './session-rows.ts'
+import { searchTexts } from './session-texts.ts'
+
+export interface PostgresStoreOptions extends DatabaseOptions, Omit<SessionStoreOptions, 'openPath' | 'pathOf'> {
+  /**
+   * How long the sessions of this process stay claimed after its last sign of life, which it gives three times as often.
+   * Default: 3 seconds.
+   */
+  leaseMs?: number
+}
+
+/** Stores sessions in a PostgreSQL database, for the processes of any number of machines. See `migratePostgres`. */
+export function openPostgresStore(options: PostgresStoreOptions): SessionStore {
+  return new SessionStore(new PostgresLogStore(options), options)
+}
+
+export class PostgresLogStore implements LogStore {
+  readonly #database: Database
+  readonly #parts: LogParts
+  readonly #leaseMs: number
+  /** Started by the first claim. */
+  #heart: ReturnType<typeof setInterval> | undefined
+  #address: string | undefined
+
+  constructor(options: PostgresStoreOptions) {
+    const database = new Database(options)
+    this.#database = database
+    this.#leaseMs = options.leaseMs ?? 3000
+    this.#parts = {
+      database,
+      queue: new AppendQueue(database),
+      watch: new LineWatch(database),
+      node: randomUUID(),
+      writer: { host: hostname(), process: String(process.pid) },
+    }
+  }
+
+  async create({ tenant }: Scope, sessionId: string, header: SealedLine): Promise<void> {
+    const [row] = await this.#database.call<{ isNew: boolean }>(
+      'select tapetree.create_session($1, $2, $3, $4) as "isNew"',
+      [requireId(tenant, 'tenant'), requireId(sessionId, 'session id'), randomUUID(), header.text],
+    )
+    if (!row?.isNew) throw new SessionError('session-exists', `Session ${sessionId} exists already.`)
+  }
+
+  async discard({ tenant }: Scope, sessionId: string): Promise<void> {
+    await this.#database.call('select tapetree.erase_session($1, $2, true)', [tenant, sessionId])
+  }
+
+  async open({ tenant }: Scope, sessionId: string, place: Place = 'active'): Promise<ReadableLog> {
+    const session = await this.#find(tenant, sessionId)
+    if (session?.place !== place) throw notFound(sessionId)
+    return new PostgresLog(this.#parts, session)
+  }
+
+  async claim({ tenant }: Scope, sessionId: string, options: ClaimOptions = {}): Promise<Claim> {
+    this.#address = options.socket ?? this.#address
+    await this.#beat()
+    const claim = randomUUID()
+    const [row] = await this.#database.call<ClaimRow>(
+      'select outcome, key, term, head, lines, owner from tapetree.claim_session($1, $2, $3, $4, $5)',
+      [tenant, sessionId, this.#parts.node, claim, options.insist ?? false],
+    )
+    if (row?.outcome === 'owned') {
+      return { type: 'owned', owner: row.owner === null ? { reason: 'Another process owns it.' } : ownerOf(row.owner) }
+    }
+    if (row?.outcome !== 'claimed') throw notFound(sessionId)
+    const { key, term, head, lines } = row
+    return {
+      type: 'claimed',
+      log: new PostgresLog(this.#parts, { tenant, id: sessionId, key, head, lines }, { term, claim }),
+    }
+  }
+
+  async list({ tenant }: Scope, query: SessionQuery): Promise<SessionPage> {
+    return listRows(this.#database, tenant, query, (session) => new PostgresLog(this.#parts, session))
+  }
+
+  async search({ tenant }: Scope, query: SearchQuery): Promise<SearchHit[]> {
+    return searchTexts(this.#database, tenant, query, (session) => new PostgresLog(this.#parts, session))
+  }
+
+  async placeOf({ tenant }: Scope, sessionId: string): Promise<Place | undefined> {
+    return (await this.#find(tenant, sessionId))?.place
+  }
+
+  async move({ tenant }: Scope, sessionId: string, place: Place): Promise<void> {
+    const [row] = await this.#database.call<{ outcome: string }>(
+      'select tapetree.move_session($1, $2, $3) as outcome',
+      [tenant, sessionId, place],
+    )
+    refuse(row?.outcome, sessionId)
+  }
+
+  /** The rows are deleted in one transaction. Their pages are overwritten when the database vacuums the tables. */
+  async erase({ tenant }: Scope, sessionId: string): Promise<void> {
+    const [row] = await this.#database.call<{ outcome: string }>(
+      'select tapetree.erase_session($1, $2, false) as outcome',
+      [tenant, sessionId],
+    )
+    refuse(row?.outcome, sessionId)
+  }
+
+  async check(): Promise<void> {
+    await this.#beat()
+  }
+
+  /** Ends the lease of this process, so that its sessions can be claimed. */
+  async close(): Promise<void> {
+    clearInterval(this.#heart)
+    // If the database does not answer, the lease ends by itself.
+    if (this.#heart) await this.#database.append('select tapetree.end_node($1)', [this.#parts.node])
+    this.#heart = undefined
+    this.#parts.watch.close()
+    await this.#database.close()
+  }
+
+  /** Keeps the lease of this process, from the first claim on. */
+  async #beat(): Promise<void> {
+    const { node, writer } = this.#parts
+    const beat = (): Promise<unknown> =>
+      this.#database.call('select tapetree.beat($1, $2, $3, $4, $5)', [
+        node,
+        this.#address ?? null,
+        writer.host,
+        writer.process,
+        this.#leaseMs,
+      ])
+    // If a beat fails, the next one follows; the lease may end meanwhile, and then another process may claim.
+    this.#heart ??= setInterval(() => void beat().catch(() => undefined), this.#leaseMs / 3).unref()
+    await beat()
+  }
+
+  async #find(tenant: string, sessionId: string): Promise<(StoredSession & { place: Place }) | undefined> {
+    const [row] = await this.#database.call<{ key: string; place: Place; head: number; lines: number }>(
+      'select key, place, head, lines from tapetree.find_session($1, $2)',
+      [tenant, sessionId],
+    )
+    return row && { ...row, tenant, id: sessionId }
+  }
+}
+
+type ClaimRow =
+  | { outcome: 'claimed'; key: string; term: number; head: number; lines: number }
+  | { outcome: 'owned'; owner: string | null }
+  | { outcome: 'missing' }
+
+function refuse(outcome: string | undefined, sessionId: string): void {
+  if (outcome === 'missing') throw notFound(sessionId)
+  if (outcome === 'owned') {
+    throw new SessionError('session-owned', `Session ${sessionId} is open in another process. Close it first.`)
+  }
+}
+
+function notFound(sessionId: string): SessionError {
+  return new SessionError('session-not-found', `There is no session ${sessionId}.`)
+}

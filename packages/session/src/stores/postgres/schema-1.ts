@@ -1,0 +1,434 @@
+/**
+ * Version 1 of the schema. Never edit it after a release: a change is a new version, and the fixture of this one stays.
+ *
+ * - `session` changes with every append, so it has no index on a column that an append changes.
+ * - `entry.n` counts the lines of a log. It equals their seq unless lines were lost before they were copied here.
+ * - `summary` and `entry_text` are derived from the lines, some time after them; `pending_row` and `pending_text` name
+ *   the sessions that they lag behind.
+ * - Readers see one tenant, by row-level security. All writes go through functions that run as the owner of the schema.
+ */
+export const schema1 = String.raw`
+create table version (number int not null);
+insert into version values (1);
+
+create table node (
+  id uuid primary key,
+  address text,
+  host text not null,
+  process text not null,
+  lease_until timestamptz not null
+);
+
+create table session (
+  key bigint generated always as identity primary key,
+  tenant text collate "C" not null,
+  id text collate "C" not null,
+  creation uuid not null,
+  place text not null default 'active' check (place in ('active', 'archive', 'trash')),
+  term int not null default 0,
+  head int not null default 1,
+  lines int not null default 1,
+  node uuid,
+  claim uuid,
+  is_row_stale boolean not null default true,
+  is_text_stale boolean not null default true,
+  unique (tenant, id)
+) with (fillfactor = 70);
+
+create table entry (
+  key bigint not null,
+  n int not null,
+  tenant text collate "C" not null,
+  line text collate "C" not null,
+  primary key (key, n)
+);
+
+create table blob (
+  key bigint not null,
+  sha256 text collate "C" not null,
+  tenant text collate "C" not null,
+  bytes bytea not null,
+  primary key (key, sha256)
+);
+
+create table derived (
+  key bigint not null,
+  name text collate "C" not null,
+  tenant text collate "C" not null,
+  content text collate "C" not null,
+  primary key (key, name)
+);
+
+create table summary (
+  key bigint primary key,
+  tenant text collate "C" not null,
+  id text collate "C" not null,
+  place text not null,
+  row_lines int not null default 0,
+  text_lines int not null default 0,
+  modified text collate "C" not null default '',
+  status text not null default 'idle',
+  cwd text collate "C",
+  haystack text collate "C" not null default '',
+  info text collate "C" not null default ''
+);
+create index summary_newest on summary (tenant, place, modified desc, id desc);
+create index summary_folder on summary (tenant, place, cwd, modified desc, id desc);
+create index summary_haystack on summary using gin (haystack gin_trgm_ops);
+
+create table entry_text (
+  key bigint not null,
+  n int not null,
+  tenant text collate "C" not null,
+  seq int not null,
+  ms bigint not null,
+  role text not null,
+  folded text collate "C" not null,
+  terms tsvector not null,
+  primary key (key, n)
+);
+create index entry_text_newest on entry_text (tenant, ms desc);
+create index entry_text_folded on entry_text using gin (folded gin_trgm_ops);
+create index entry_text_terms on entry_text using gin (terms);
+
+create table pending_row (key bigint primary key, tenant text collate "C" not null);
+create table pending_text (key bigint primary key, tenant text collate "C" not null);
+create index pending_row_tenant on pending_row (tenant);
+create index pending_text_tenant on pending_text (tenant);
+
+do $$
+declare name text;
+begin
+  foreach name in array array['session', 'entry', 'blob', 'derived', 'summary', 'entry_text', 'pending_row', 'pending_text'] loop
+    execute format('alter table %I enable row level security', name);
+    execute format('create policy one_tenant on %I for select to tapetree_app using (tenant = current_setting(''tapetree.tenant'', true))', name);
+    execute format('grant select on %I to tapetree_app', name);
+  end loop;
+end $$;
+grant select on version to tapetree_app;
+
+-- Writes. Each one names the tenant, and finds a session only together with it.
+
+create function create_session(a_tenant text, a_id text, a_creation uuid, header text) returns boolean
+language plpgsql security definer set search_path = tapetree, pg_temp as $$
+declare a_key bigint;
+begin
+  insert into session (tenant, id, creation) values (a_tenant, a_id, a_creation)
+    on conflict (tenant, id) do nothing returning key into a_key;
+  if a_key is null then
+    return exists (select from session where tenant = a_tenant and id = a_id and creation = a_creation);
+  end if;
+  insert into entry (key, n, tenant, line) values (a_key, 1, a_tenant, header);
+  insert into summary (key, tenant, id, place) values (a_key, a_tenant, a_id, 'active');
+  insert into pending_row values (a_key, a_tenant);
+  insert into pending_text values (a_key, a_tenant);
+  return true;
+end $$;
+
+-- One batch for each session, all sessions in one statement. The batches whose session has another term or another last
+-- line are not in the result, and none of their lines is stored.
+create function append_lines(
+  tenants text[], keys bigint[], terms int[], heads int[], counts int[], owners int[], offsets int[], body text
+) returns table (place int, first int)
+language plpgsql security definer set search_path = tapetree, pg_temp as $$
+#variable_conflict use_column
+begin
+  return query
+  with batch as materialized (
+    select b.place::int, b.tenant, b.key, b.term, b.head, b.count
+    from unnest(tenants, keys, terms, heads, counts) with ordinality as b (tenant, key, term, head, count, place)
+  ), held as materialized (
+    select b.place, b.count, s.key, s.tenant, s.lines, s.is_row_stale, s.is_text_stale
+    from batch b join session s on s.key = b.key and s.tenant = b.tenant and s.term = b.term and s.head = b.head
+    order by s.key for update of s
+  ), moved as (
+    update session s
+    set head = s.head + h.count, lines = s.lines + h.count, is_row_stale = true, is_text_stale = true
+    from held h where s.key = h.key
+  ), stored as (
+    insert into entry (key, n, tenant, line)
+    select h.key, h.lines + l.n, h.tenant, l.line
+    from unnest(owners, offsets, string_to_array(body, E'\n')) as l (place, n, line) join held h on h.place = l.place
+  ), stale_rows as (
+    insert into pending_row select h.key, h.tenant from held h where not h.is_row_stale on conflict do nothing
+  ), stale_texts as (
+    insert into pending_text select h.key, h.tenant from held h where not h.is_text_stale on conflict do nothing
+  )
+  select h.place, h.lines + 1 from held h;
+end $$;
+
+create function is_living(a_node uuid) returns boolean
+language sql stable security definer set search_path = tapetree, pg_temp as $$
+  select exists (select from node where id = a_node and lease_until > clock_timestamp())
+$$;
+
+create function beat(a_node uuid, a_address text, a_host text, a_process text, lease_ms int) returns void
+language sql security definer set search_path = tapetree, pg_temp as $$
+  insert into node values (a_node, a_address, a_host, a_process, clock_timestamp() + lease_ms * interval '1 ms')
+  on conflict (id) do update set lease_until = excluded.lease_until, address = coalesce(excluded.address, node.address)
+$$;
+
+create function end_node(a_node uuid) returns void
+language plpgsql security definer set search_path = tapetree, pg_temp as $$
+begin
+  delete from node where id = a_node or lease_until < clock_timestamp() - interval '1 day';
+end $$;
+
+-- A claim has an id of its own, so that a caller that lost the answer can ask again.
+create function claim_session(a_tenant text, a_id text, a_node uuid, a_claim uuid, is_forced boolean)
+returns table (outcome text, key bigint, term int, head int, lines int, owner text)
+language plpgsql security definer set search_path = tapetree, pg_temp as $$
+#variable_conflict use_column
+declare held session;
+begin
+  select * into held from session s where s.tenant = a_tenant and s.id = a_id and s.place = 'active' for update;
+  if held.key is null then
+    return query select 'missing', null::bigint, null::int, null::int, null::int, null::text;
+  elsif held.claim is distinct from a_claim and held.node is not null and not is_forced and is_living(held.node) then
+    return query select 'owned', held.key, null::int, null::int, null::int,
+      (select json_build_object('host', n.host, 'process', n.process, 'socket', n.address)::text from node n where n.id = held.node);
+  else
+    if held.claim is distinct from a_claim then
+      update session s set term = s.term + 1, node = a_node, claim = a_claim where s.key = held.key;
+      held.term := held.term + 1;
+    end if;
+    return query select 'claimed', held.key, held.term, held.head, held.lines, null::text;
+  end if;
+end $$;
+
+-- The new term of the writer; null if another one took over.
+create function reclaim_session(a_tenant text, a_key bigint, a_node uuid, old_claim uuid, new_claim uuid) returns int
+language sql security definer set search_path = tapetree, pg_temp as $$
+  update session
+  set term = term + (claim <> new_claim)::int, claim = new_claim, node = a_node
+  where tenant = a_tenant and key = a_key and claim in (old_claim, new_claim)
+  returning term
+$$;
+
+create function release_session(a_tenant text, a_key bigint, a_claim uuid) returns void
+language sql security definer set search_path = tapetree, pg_temp as $$
+  update session set node = null, claim = null where tenant = a_tenant and key = a_key and claim = a_claim
+$$;
+
+create function owner_of(a_tenant text, a_key bigint) returns text
+language sql stable security definer set search_path = tapetree, pg_temp as $$
+  select json_build_object('host', n.host, 'process', n.process, 'socket', n.address)::text
+  from session s join node n on n.id = s.node and n.lease_until > clock_timestamp()
+  where s.tenant = a_tenant and s.key = a_key
+$$;
+
+create function put_blob(a_tenant text, a_key bigint, a_term int, a_sha256 text, a_bytes bytea) returns boolean
+language plpgsql security definer set search_path = tapetree, pg_temp as $$
+begin
+  perform from session where tenant = a_tenant and key = a_key and term = a_term for share;
+  if not found then return false; end if;
+  insert into blob (key, sha256, tenant, bytes) values (a_key, a_sha256, a_tenant, a_bytes) on conflict do nothing;
+  return true;
+end $$;
+
+create function save_derived(a_tenant text, a_key bigint, a_term int, a_name text, a_content text) returns boolean
+language plpgsql security definer set search_path = tapetree, pg_temp as $$
+begin
+  perform from session where tenant = a_tenant and key = a_key and term = a_term for share;
+  if not found then return false; end if;
+  insert into derived (key, name, tenant, content) values (a_key, a_name, a_tenant, a_content)
+    on conflict (key, name) do update set content = excluded.content;
+  return true;
+end $$;
+
+create function save_row(
+  a_tenant text, a_key bigint, a_lines int, a_modified text, a_status text, a_cwd text, a_haystack text, a_info text
+) returns void
+language plpgsql security definer set search_path = tapetree, pg_temp as $$
+declare now_lines int;
+begin
+  select lines into now_lines from session where tenant = a_tenant and key = a_key for update;
+  if now_lines is null or now_lines < a_lines then return; end if;
+  update summary
+  set row_lines = a_lines, modified = a_modified, status = a_status, cwd = a_cwd, haystack = a_haystack, info = a_info
+  where key = a_key and row_lines < a_lines;
+  if now_lines = a_lines then
+    delete from pending_row where key = a_key;
+    update session set is_row_stale = false where key = a_key and is_row_stale;
+  end if;
+end $$;
+
+create function save_texts(a_tenant text, a_key bigint, a_from int, a_through int, texts jsonb) returns void
+language plpgsql security definer set search_path = tapetree, pg_temp as $$
+declare now_lines int;
+begin
+  select lines into now_lines from session where tenant = a_tenant and key = a_key for update;
+  if now_lines is null or now_lines < a_through then return; end if;
+  update summary set text_lines = a_through where key = a_key and text_lines = a_from;
+  -- Another process has saved them.
+  if not found then return; end if;
+  insert into entry_text (key, n, tenant, seq, ms, role, folded, terms)
+  select a_key, t.n, a_tenant, t.seq, t.ms, t.role, t.folded,
+    array_to_tsvector(array(select jsonb_array_elements_text(t.terms)))
+  from jsonb_to_recordset(texts) as t (n int, seq int, ms bigint, role text, folded text, terms jsonb);
+  if now_lines = a_through then
+    delete from pending_text where key = a_key;
+    update session set is_text_stale = false where key = a_key and is_text_stale;
+  end if;
+end $$;
+
+create function move_session(a_tenant text, a_id text, a_place text) returns text
+language plpgsql security definer set search_path = tapetree, pg_temp as $$
+declare held session;
+begin
+  select * into held from session where tenant = a_tenant and id = a_id for update;
+  if held.key is null then return 'missing'; end if;
+  if held.place = a_place then return 'moved'; end if;
+  if held.node is not null and is_living(held.node) then return 'owned'; end if;
+  -- A writer that died here must not come back to a session that was moved away.
+  update session set place = a_place, term = term + 1, node = null, claim = null where key = held.key;
+  update summary set place = a_place where key = held.key;
+  return 'moved';
+end $$;
+
+create function erase_session(a_tenant text, a_id text, is_forced boolean) returns text
+language plpgsql security definer set search_path = tapetree, pg_temp as $$
+declare held session;
+begin
+  select * into held from session where tenant = a_tenant and id = a_id for update;
+  if held.key is null then return 'missing'; end if;
+  if not is_forced and held.node is not null and is_living(held.node) then return 'owned'; end if;
+  delete from entry where key = held.key;
+  delete from blob where key = held.key;
+  delete from derived where key = held.key;
+  delete from entry_text where key = held.key;
+  delete from summary where key = held.key;
+  delete from pending_row where key = held.key;
+  delete from pending_text where key = held.key;
+  delete from session where key = held.key;
+  return 'erased';
+end $$;
+
+-- Reads. They run as the caller, under row-level security, and set the tenant for their own transaction.
+
+create function find_session(a_tenant text, a_id text) returns table (key bigint, place text, head int, lines int)
+language plpgsql set search_path = tapetree, pg_temp as $$
+#variable_conflict use_column
+begin
+  perform set_config('tapetree.tenant', a_tenant, true);
+  return query select s.key, s.place, s.head, s.lines from session s where s.tenant = a_tenant and s.id = a_id;
+end $$;
+
+create function read_lines(a_tenant text, a_key bigint, a_from int, max_rows int, max_bytes int)
+returns table (n int, line text)
+language plpgsql set search_path = tapetree, pg_temp as $$
+#variable_conflict use_column
+declare total int := 0;
+begin
+  perform set_config('tapetree.tenant', a_tenant, true);
+  for n, line in
+    select e.n, e.line from entry e where e.key = a_key and e.n >= a_from order by e.n limit max_rows
+  loop
+    return next;
+    total := total + octet_length(line);
+    exit when total >= max_bytes;
+  end loop;
+end $$;
+
+create function read_numbered(a_tenant text, a_key bigint, numbers int[]) returns table (n int, line text)
+language plpgsql set search_path = tapetree, pg_temp as $$
+#variable_conflict use_column
+begin
+  perform set_config('tapetree.tenant', a_tenant, true);
+  return query select e.n, e.line from entry e where e.key = a_key and e.n = any (numbers);
+end $$;
+
+create function count_lines(a_tenant text, keys bigint[]) returns table (key bigint, lines int)
+language plpgsql set search_path = tapetree, pg_temp as $$
+#variable_conflict use_column
+begin
+  perform set_config('tapetree.tenant', a_tenant, true);
+  return query select s.key, s.lines from session s where s.key = any (keys);
+end $$;
+
+create function read_derived(a_tenant text, a_key bigint, a_name text, max_length int) returns text
+language plpgsql set search_path = tapetree, pg_temp as $$
+begin
+  perform set_config('tapetree.tenant', a_tenant, true);
+  return (select left(content, coalesce(max_length, length(content))) from derived where key = a_key and name = a_name);
+end $$;
+
+create function read_blob(a_tenant text, a_key bigint, a_sha256 text) returns bytea
+language plpgsql set search_path = tapetree, pg_temp as $$
+begin
+  perform set_config('tapetree.tenant', a_tenant, true);
+  return (select bytes from blob where key = a_key and sha256 = a_sha256);
+end $$;
+
+create function stale_sessions(a_tenant text, kind text)
+returns table (key bigint, id text, lines int, head int, text_lines int)
+language plpgsql set search_path = tapetree, pg_temp as $$
+#variable_conflict use_column
+begin
+  perform set_config('tapetree.tenant', a_tenant, true);
+  return query
+    select s.key, s.id, s.lines, s.head, m.text_lines
+    from (
+      select p.key from pending_row p where p.tenant = a_tenant and kind = 'row'
+      union all
+      select p.key from pending_text p where p.tenant = a_tenant and kind = 'text'
+    ) p
+    join session s on s.key = p.key join summary m on m.key = p.key;
+end $$;
+
+create function list_folders(a_tenant text, a_place text) returns table (cwd text)
+language plpgsql set search_path = tapetree, pg_temp as $$
+#variable_conflict use_column
+begin
+  perform set_config('tapetree.tenant', a_tenant, true);
+  return query select distinct m.cwd from summary m where m.tenant = a_tenant and m.place = a_place;
+end $$;
+
+create function list_sessions(
+  a_tenant text, a_place text, a_cwd text, a_status text, pattern text, folders text[], has_none boolean,
+  last_modified text, last_id text, max_rows bigint
+) returns table (info text)
+language plpgsql set search_path = tapetree, pg_temp as $$
+#variable_conflict use_column
+declare
+  query text := 'select m.info from summary m where m.tenant = $1 and m.place = $2';
+begin
+  perform set_config('tapetree.tenant', a_tenant, true);
+  if a_cwd is not null then query := query || ' and m.cwd = $3'; end if;
+  if a_status is not null then query := query || ' and m.status = $4'; end if;
+  if pattern is not null then query := query || format(' and m.haystack like %L', pattern); end if;
+  if folders is not null then query := query || ' and (m.cwd = any ($5) or (m.cwd is null and $6))'; end if;
+  if last_id is not null then query := query || ' and (m.modified, m.id) < ($7, $8)'; end if;
+  query := query || ' order by m.modified desc, m.id desc limit $9';
+  return query execute query using a_tenant, a_place, a_cwd, a_status, folders, has_none, last_modified, last_id, max_rows;
+end $$;
+
+create function search_texts(
+  a_tenant text, a_place text, patterns text[], query_terms text, ids text[], roles text[],
+  since_ms bigint, until_ms bigint, after_ms bigint, after_id text, after_seq int, max_rows int
+) returns table (id text, seq int, role text, line text)
+language plpgsql set search_path = tapetree, pg_temp as $$
+#variable_conflict use_column
+declare
+  query text := 'select s.id, t.seq, t.role, e.line from entry_text t join session s on s.key = t.key
+    join entry e on e.key = t.key and e.n = t.n where t.tenant = $1 and s.place = $2';
+  pattern text;
+begin
+  perform set_config('tapetree.tenant', a_tenant, true);
+  foreach pattern in array patterns loop
+    query := query || format(' and t.folded like %L', pattern);
+  end loop;
+  if query_terms is not null then query := query || ' and t.terms @@ $3::tsquery'; end if;
+  if ids is not null then query := query || ' and s.id = any ($4)'; end if;
+  if roles is not null then query := query || ' and t.role = any ($5)'; end if;
+  if since_ms is not null then query := query || ' and t.ms >= $6'; end if;
+  if until_ms is not null then query := query || ' and t.ms < $7'; end if;
+  if after_id is not null then query := query || ' and (t.ms, s.id, t.seq) < ($8, $9, $10)'; end if;
+  query := query || ' order by t.ms desc, s.id desc, t.seq desc limit $11';
+  return query execute query using
+    a_tenant, a_place, query_terms, ids, roles, since_ms, until_ms, after_ms, after_id, after_seq, max_rows;
+end $$;
+
+revoke all on all functions in schema tapetree from public;
+grant execute on all functions in schema tapetree to tapetree_app;
+`

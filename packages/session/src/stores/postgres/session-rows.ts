@@ -1,0 +1,108 @@
+import type { ReadableLog } from '../../log/log-store.ts'
+import { SessionReader } from '../../log/session-reader.ts'
+import { sessionInfoOf, type SessionInfo, type SessionPage, type SessionQuery } from '../../state/session-info.ts'
+import { inParallel } from '../file/session-index/slices.ts'
+import type { Database } from './database.ts'
+import { numberAt } from './positions.ts'
+
+/** Where a session is in the database. `key` is a 64-bit number as text. */
+export interface StoredSession {
+  tenant: string
+  id: string
+  key: string
+  head: number
+  lines: number
+}
+
+/** A page of the list. Rows of sessions that have grown since are made anew first, from their checkpoint on. */
+export async function listRows(
+  database: Database,
+  tenant: string,
+  query: SessionQuery,
+  openLog: (session: StoredSession) => ReadableLog,
+): Promise<SessionPage> {
+  const stale = await database.call<StoredSession>(
+    `select key, id, lines, head, $1 as tenant from tapetree.stale_sessions($1, 'row')`,
+    [tenant],
+  )
+  await inParallel(stale, (session) => refreshRow(database, session, openLog(session)))
+  const { place = 'active', cwd, status, text, cursor, limit = defaultLimit, isVisible } = query
+  const folders = isVisible && (await visibleFolders(database, { tenant, place }, isVisible))
+  const after = cursor === undefined ? undefined : splitCursor(cursor)
+  const rows = await database.call<{ info: string }>(
+    'select info from tapetree.list_sessions($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)',
+    [
+      tenant,
+      place,
+      cwd === undefined ? null : storable(cwd),
+      status ?? null,
+      text === undefined ? null : containing(text.toLowerCase()),
+      folders?.filter((each) => each !== null) ?? null,
+      folders?.includes(null) ?? false,
+      after?.modified ?? null,
+      after?.id ?? null,
+      limit === Infinity ? null : limit + 1,
+    ],
+  )
+  const sessions = rows.slice(0, limit).map(({ info }) => JSON.parse(info) as SessionInfo)
+  const last = sessions.at(-1)
+  return { sessions, ...(last && rows.length > limit && { cursor: `${last.modified} ${last.id}` }) }
+}
+
+/** The row of a session that has so many lines. The database ignores it if it knows a later one. */
+export async function saveRow(
+  database: Database,
+  { tenant, key, lines, info }: { tenant: string; key: string; lines: number; info: SessionInfo },
+): Promise<void> {
+  const { name, firstText = '', cwd, modified, status } = info
+  const haystack = [name, firstText, cwd ?? ''].map((each) => storable(each.toLowerCase())).join(separator)
+  await database.call('select tapetree.save_row($1, $2, $3, $4, $5, $6, $7, $8)', [
+    tenant,
+    key,
+    lines,
+    storable(modified),
+    status,
+    cwd === undefined ? null : storable(cwd),
+    haystack,
+    JSON.stringify(info),
+  ])
+}
+
+/** A text that PostgreSQL can store: it has neither the character 0 nor half a surrogate pair. */
+export function storable(text: string): string {
+  return text.toWellFormed().replaceAll('\0', '\ufffd')
+}
+
+/** A pattern for `LIKE` that matches the text anywhere, character by character. */
+export function containing(text: string): string {
+  return `%${storable(text).replaceAll(/[\\%_]/g, String.raw`\$&`)}%`
+}
+
+async function refreshRow(database: Database, session: StoredSession, log: ReadableLog): Promise<void> {
+  const { state } = await SessionReader.open(log)
+  const { tenant, key, id } = session
+  await saveRow(database, { tenant, key, lines: numberAt(state.end) - 1, info: sessionInfoOf(state, { id }) })
+}
+
+/** A query may decide by folder; a tenant has few of them. */
+async function visibleFolders(
+  database: Database,
+  { tenant, place }: { tenant: string; place: string },
+  isVisible: (cwd: string | undefined) => boolean,
+): Promise<(string | null)[]> {
+  const rows = await database.call<{ cwd: string | null }>('select cwd from tapetree.list_folders($1, $2)', [
+    tenant,
+    place,
+  ])
+  return rows.map(({ cwd }) => cwd).filter((cwd) => isVisible(cwd ?? undefined))
+}
+
+/** An id has no space. */
+function splitCursor(cursor: string): { modified: string; id: string } {
+  const at = cursor.lastIndexOf(' ')
+  return { modified: cursor.slice(0, Math.max(0, at)), id: cursor.slice(at + 1) }
+}
+
+const defaultLimit = 100
+/** Between the texts of a row; a query that contains it matches nothing. */
+const separator = '\u{1}'
