@@ -55,7 +55,7 @@ await phone.page.goto(app.sessionUrl(id))
 await phone.page.getByRole('button', { name: 'Allow once' }).click()
 await desk.page.getByText('has the total 0 now.').waitFor()
 await untilIdle(desk.page)
-await desk.page.getByText('Answered on another screen').waitFor({ state: 'hidden' })
+await desk.page.getByText(/^Answered by/).waitFor({ state: 'hidden' })
 await keep(desk, 'web-session')
 await send(desk.page, 'Also handle a missing price.')
 await desk.page.getByText('A missing price counts as zero.').waitFor()
@@ -63,7 +63,7 @@ await untilIdle(desk.page)
 for (const section of ['usage', 'devices', 'notifications']) {
   await desk.page.goto(`${app.url}#/settings/${section}`)
   await desk.page.locator('main h2').first().waitFor()
-  await desk.page.waitForLoadState('networkidle')
+  await desk.page.locator('main').getByText('Loading…').waitFor({ state: 'detached' })
   await keep(desk, `web-${section}`)
 }
 

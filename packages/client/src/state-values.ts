@@ -24,6 +24,8 @@ export interface StateValues {
     model: ModelReference | null
     thinkingLevel: string | null
     mode: string | null
+    /** Why the agent uses this mode instead of `sandboxed`: the sandbox does not work. */
+    modeReason?: string
     /** The session's last model cannot be opened; `model` replaces it. */
     missingModel?: (ModelReference & { reason: string }) | null
     /** The id of a rewind of the files that was interrupted: it has to be finished or undone. */
@@ -95,12 +97,14 @@ const readers: { [Key in StateKey]: (value: WireStateValues[Key]) => StateValues
     model,
     thinking_level: thinkingLevel = null,
     mode = null,
+    mode_reason: modeReason,
     missing_model: missing,
     open_restore: open,
   }) => ({
     model: model ? { provider: model.provider, modelId: model.model_id } : null,
     thinkingLevel,
     mode,
+    ...(modeReason != null && { modeReason }),
     ...(missing && {
       missingModel: { provider: missing.provider, modelId: missing.model_id, reason: missing.reason },
     }),

@@ -1,4 +1,5 @@
 import { text } from '@tapetree/session'
+import type { Locator, Page } from 'playwright-core'
 import { openStore } from '../../../packages/cli/src/host/open-store.ts'
 import { placesOf } from '../../../packages/cli/src/host/places.ts'
 import type { FakeHome } from '../../../packages/cli/src/testing/fake-home.ts'
@@ -39,9 +40,11 @@ export async function seedList(home: FakeHome): Promise<void> {
 /** The list by mouse and by keyboard, search with a jump, and the way of a session to the archive, the trash and back. */
 export async function useList({ page, base, name, look, complain }: Journey): Promise<void> {
   await page.goto(base)
-  await page.getByRole('link', { name: /^Deploy to staging/ }).waitFor()
-  const failed = await page.getByRole('link', { name: /^Deploy to staging/ }).innerText()
-  if (!/Failed/.test(failed) || !failed.includes('was rejected')) complain(`a failed session shows ${failed}`)
+  const failed = page.getByRole('link', { name: /^Deploy to staging/ })
+  await scrollListTo(page, failed)
+  const failedText = await failed.innerText()
+  if (!/Failed/.test(failedText) || !failedText.includes('was rejected'))
+    complain(`a failed session shows ${failedText}`)
 
   await page.getByRole('button', { name: '2 subagents' }).click()
   await page.getByRole('link', { name: /^Read the grammar/ }).waitFor()
@@ -49,7 +52,7 @@ export async function useList({ page, base, name, look, complain }: Journey): Pr
   const rows = await page.locator('#sessions > li').count()
   if (rows > 40) complain(`${rows} rows of the list are in the page`)
 
-  await page.getByRole('link', { name: /^Deploy to staging/ }).focus()
+  await failed.focus()
   await page.keyboard.press('End')
   await page
     .getByRole('link', { name: /^(?:Old session|A long one)/ })
@@ -75,7 +78,9 @@ export async function useList({ page, base, name, look, complain }: Journey): Pr
   await archived.getByRole('button', { name: 'Restore and open A barn' }).click()
   await page.locator('.row', { hasText: 'The needle of the other haystack' }).waitFor()
   await page.goto(base)
-  await page.getByRole('button', { name: 'Actions for A barn that was cleared' }).click()
+  const restored = page.getByRole('button', { name: 'Actions for A barn that was cleared' })
+  await scrollListTo(page, restored)
+  await restored.click()
   await page.getByRole('button', { name: 'Archive', exact: true }).click()
   await page.getByText('Archived “A barn that was cleared”').waitFor()
 
@@ -89,10 +94,9 @@ export async function useList({ page, base, name, look, complain }: Journey): Pr
   await page.goto(`${base}#/`)
 
   const [first, title] = ['Untitled session', `Renamed at ${name}`]
-  await page
-    .getByRole('button', { name: `Actions for ${first}` })
-    .first()
-    .click()
+  const newest = page.getByRole('button', { name: `Actions for ${first}` }).first()
+  await scrollListTo(page, newest)
+  await newest.click()
   await look('actions')
   await page.getByRole('button', { name: 'Rename' }).click()
   await page.getByLabel(`New name of ${first}`).fill(title)
@@ -121,4 +125,16 @@ export async function useList({ page, base, name, look, complain }: Journey): Pr
   await page.getByRole('button', { name: `Delete for good: ${title}` }).click()
   await page.getByText(`Deleted “${title}” for good.`).waitFor()
   await page.goto(`${base}#/`)
+}
+
+/** The list draws the rows that can be seen and a few more, so an older session is found by scrolling. */
+async function scrollListTo(page: Page, target: Locator): Promise<void> {
+  const body = page.locator('.list-body')
+  await page.locator('#sessions > li').first().waitFor()
+  await body.evaluate((list) => list.scrollTo({ top: 0, behavior: 'instant' }))
+  await page.evaluate('new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))')
+  for (let screens = 0; screens < 20 && (await target.count()) === 0; screens++) {
+    await body.evaluate((list) => list.scrollBy({ top: list.clientHeight, behavior: 'instant' }))
+    await page.evaluate('new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))')
+  }
 }

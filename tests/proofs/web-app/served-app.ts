@@ -26,7 +26,8 @@ export class ServedApp implements AsyncDisposable {
 
   static async start({ home, port, args = [] }: ServeOptions): Promise<ServedApp> {
     const own = port ?? (await freePort())
-    const command = startCommand({ home, args: ['serve', '--port', String(own), ...args], timeoutMs: 600_000 })
+    // A proof at full size uses one server for long; what uses it ends it.
+    const command = startCommand({ home, args: ['serve', '--port', String(own), ...args], timeoutMs: 4 * 3_600_000 })
     await command.untilSaid(/type the code .*\n/)
     return new ServedApp(command, own, /^ {2}(https?:\S+#pair=\S+)$/m.exec(command.stdout)?.[1] ?? '')
   }

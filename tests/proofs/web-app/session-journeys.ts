@@ -4,6 +4,7 @@ import { openStore } from '../../../packages/cli/src/host/open-store.ts'
 import { placesOf } from '../../../packages/cli/src/host/places.ts'
 import type { FakeHome } from '../../../packages/cli/src/testing/fake-home.ts'
 import type { SiteView } from '../docs-site/site-browser.ts'
+import { blockedJourney } from './session-blocked.ts'
 import { longSessionJourney, streamingJourney, type LongSession } from './session-long.ts'
 import { jobsJourney } from './session-jobs.ts'
 import type { SessionJourney } from './session-journey.ts'
@@ -32,6 +33,7 @@ const journeys: Record<string, (journey: SessionJourney, long: LongSession) => P
   'two browsers answered at once': raceJourney,
   'looked at calls': callsJourney,
   'followed and stopped a background command': jobsJourney,
+  'applied a file that the sandbox had taken back': blockedJourney,
   'went back with the files, and compared two branches': rewindJourney,
 }
 

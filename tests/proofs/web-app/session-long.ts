@@ -49,9 +49,29 @@ export async function longSessionJourney(journey: SessionJourney, { id, messages
     }
   }
   await transcript.evaluate<void, Scrolled>((each) => void (each.scrollTop = 0))
-  await page.getByText('0: Some words').first().waitFor()
+  await page.getByText(/^0: Some words/).waitFor()
   await page.getByRole('button', { name: 'Jump to newest' }).click()
   await page.getByText(`${messages - 1}: `).waitFor()
+  // The user goes back to the end before the place that they had asked for is loaded.
+  const asked = Promise.withResolvers<void>()
+  const released = Promise.withResolvers<void>()
+  await page.route('**/entries?**', async (route) => {
+    asked.resolve()
+    await released.promise
+    await route.continue()
+  })
+  const loaded = page.waitForResponse('**/entries?**')
+  await transcript.evaluate<void, Scrolled>((each) => void (each.scrollTop = each.scrollHeight / 3))
+  await asked.promise
+  await page.getByRole('button', { name: 'Jump to newest' }).click()
+  await page.getByText(`${messages - 1}: `).waitFor()
+  released.resolve()
+  await (await loaded).finished()
+  await page.unroute('**/entries?**')
+  for (let frame = 0; frame < 10; frame++) await page.evaluate('new Promise(requestAnimationFrame)')
+  const shown = await page.evaluate<number[]>(numbersInView)
+  if (!shown.includes(messages - 1))
+    complain(`what was loaded late took the user from the end to ${shown[0]} of ${messages} messages`)
 }
 
 /** An answer that streams draws only its own row. */

@@ -51,6 +51,11 @@ export const operations = {
     /** Instead: ends a rewind of files that was interrupted. */
     interrupted: z.enum(['finish', 'undo']).optional(),
   }),
+  /**
+   * Control files that commands made and the sandbox took back. Without arguments: lists them. With one: applies or discards that
+   * file first.
+   */
+  blocked: z.strictObject({ apply: id.optional(), discard: id.optional() }),
   label: z.strictObject({ entry_id: id, label: z.string().max(1000) }),
   rename: z.strictObject({ name: z.string().max(1000) }),
   bash: z.strictObject({ command: words.min(1), exclude_from_context: z.boolean().optional() }),

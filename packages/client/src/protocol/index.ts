@@ -103,6 +103,8 @@ export {
   comparisonSchema,
   rewoundSchema,
   type WireRewound,
+  blockedWritesSchema,
+  type WireBlockedWrites,
   contextQuerySchema,
   contextSchema,
   entryRequestSchema,

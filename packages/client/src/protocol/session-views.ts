@@ -224,6 +224,37 @@ export const rewoundSchema = z.object({
     })
     .optional(),
 })
+const keptFileSchema = z.object({
+  /** Relative to the folder of the session, or to the home folder. */
+  path: z.string(),
+  size_bytes: z.number(),
+  /** The beginning of its text, without secrets. Absent if it is not text. */
+  text: z.string().optional(),
+  is_cut: z.literal(true).optional(),
+  /** It is a link to this path. */
+  target: z.string().optional(),
+})
+/** What the sandbox took back, and what commands wrote to the home folder. */
+export const blockedWritesSchema = z.object({
+  writes: z.array(
+    z.object({
+      id: z.string(),
+      /** Relative to the folder of the session. */
+      path: z.string(),
+      /** The call that made it. Absent: a hook did. */
+      call_id: z.string().optional(),
+      /** The first of its files. */
+      files: z.array(keptFileSchema),
+      file_count: z.int(),
+      /** Something is at its path now, so it cannot be applied. */
+      is_occupied: z.boolean(),
+    }),
+  ),
+  /** Absent if the session has no sandbox. Kept for later commands in `folder`, and never in the home folder itself. */
+  home: z.object({ folder: z.string(), files: z.array(keptFileSchema), file_count: z.int() }).optional(),
+})
+export type WireBlockedWrites = z.infer<typeof blockedWritesSchema>
+
 export type WireRewound = z.infer<typeof rewoundSchema>
 
 const time = z.iso.datetime({ offset: true })

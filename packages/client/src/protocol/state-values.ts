@@ -76,6 +76,8 @@ export const stateValueSchemas = {
     model: z.object({ provider: z.string(), model_id: z.string() }).nullish(),
     thinking_level: z.string().nullish(),
     mode: z.string().nullish(),
+    /** Why the agent uses this mode instead of `sandboxed`: the sandbox does not work. */
+    mode_reason: z.string().nullish(),
     /** The session's last model cannot be opened; `model` replaces it. */
     missing_model: z.object({ provider: z.string(), model_id: z.string(), reason: z.string() }).nullish(),
     /** A rewind of the files was interrupted: it has to be finished or undone. */

@@ -50,6 +50,8 @@ export const operationAccess: { readonly [Op in Operation]: OperationAccess<Op> 
   compact: { role: 'drive' },
   branch: { role: 'drive' },
   rewind: { role: 'drive' },
+  /** As for the question about such a file, after the command. */
+  blocked: { role: 'approve' },
   label: { role: 'queue' },
   rename: { role: 'queue' },
   bash: { role: 'drive' },

@@ -1,7 +1,8 @@
 import type { AgentEvent, AgentSession } from '@tapetree/agent'
 import { abandonRun } from '@tapetree/agent/run'
+import { KeptWriteError, type BlockedWrites, type KeptFile } from '@tapetree/agent/sandbox'
 import { RestoreProblem, SnapshotsOff, type RewindOutcome } from '@tapetree/agent/workspace'
-import type { Arguments, Command } from '@tapetree/client/protocol'
+import type { Arguments, Command, WireBlockedWrites } from '@tapetree/client/protocol'
 import { SessionError, type Cause, type Session, type WaitingMessage } from '@tapetree/session'
 import { fromDisk, type Delivery, type SubmissionChange, type DiskLine } from '@tapetree/session/format'
 import { Listeners } from '@tapetree/session/util/listeners'
@@ -44,11 +45,12 @@ export class AgentDriver implements SessionDriver {
 
   config(): Record<string, unknown> {
     const { model, thinkingLevel, mode, missingModel } = this.#agent.state()
-    const { openRestore } = this.session
+    const { openRestore, permissionModeReason } = this.session
     return {
       model: { provider: model.provider, model_id: model.modelId },
       thinking_level: thinkingLevel,
       mode,
+      ...(permissionModeReason !== undefined && { mode_reason: permissionModeReason }),
       ...(missingModel && {
         missing_model: { provider: missingModel.provider, model_id: missingModel.modelId, reason: missingModel.reason },
       }),
@@ -108,6 +110,8 @@ export class AgentDriver implements SessionDriver {
       }
       case 'rewind':
         return this.#rewind(args, cause)
+      case 'blocked':
+        return this.#blocked(args, cause)
       case 'label':
         return agent.setLabel(args.entry_id, args.label, cause)
       case 'rename':
@@ -200,6 +204,17 @@ export class AgentDriver implements SessionDriver {
     }
   }
 
+  async #blocked({ apply, discard }: Arguments<'blocked'>, cause: Cause): Promise<unknown> {
+    try {
+      if (apply !== undefined) await this.#agent.applyBlocked(apply, cause)
+      if (discard !== undefined) await this.#agent.discardBlocked(discard, cause)
+    } catch (error) {
+      if (!(error instanceof KeptWriteError)) throw error
+      throw new RequestProblem(error.code === 'write-not-found' ? 404 : 409, error.code, error.message)
+    }
+    return blockedOnWire(await this.#agent.blockedWrites())
+  }
+
   async #cancel({ run_id: wanted }: Arguments<'cancel'>): Promise<unknown> {
     const current = this.session.openRun?.runId
     if (wanted !== undefined && wanted !== current) {
@@ -274,6 +289,23 @@ function rewoundOnWire({ leafId, text, files }: RewindOutcome): unknown {
       },
     }),
   }
+}
+
+function blockedOnWire({ writes, home }: BlockedWrites): WireBlockedWrites {
+  return {
+    writes: writes.map(({ callId, files, fileCount, isOccupied, ...write }) => ({
+      ...write,
+      ...(callId !== undefined && { call_id: callId }),
+      files: files.map(fileOnWire),
+      file_count: fileCount,
+      is_occupied: isOccupied,
+    })),
+    ...(home && { home: { folder: home.folder, files: home.files.map(fileOnWire), file_count: home.fileCount } }),
+  }
+}
+
+function fileOnWire({ sizeBytes, isCut, ...file }: KeptFile): WireBlockedWrites['writes'][number]['files'][number] {
+  return { ...file, size_bytes: sizeBytes, ...(isCut && { is_cut: isCut }) }
 }
 
 function submissionChange(command: Command): SubmissionChange | undefined {

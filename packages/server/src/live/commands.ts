@@ -58,6 +58,7 @@ const beginsWork: Readonly<Record<Operation, boolean>> = {
   compact: true,
   branch: false,
   rewind: false,
+  blocked: false,
   label: false,
   rename: false,
   bash: true,

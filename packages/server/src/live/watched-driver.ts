@@ -72,7 +72,8 @@ export class WatchedDriver implements SessionDriver {
   }
 
   config(): Record<string, unknown> {
-    return { ...this.#chosen, mode: this.session.permissionMode ?? null }
+    const { permissionMode, permissionModeReason: reason } = this.session
+    return { ...this.#chosen, mode: permissionMode ?? null, ...(reason !== undefined && { mode_reason: reason }) }
   }
 
   slashCommands(): readonly SlashCommand[] {

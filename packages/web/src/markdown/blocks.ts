@@ -15,11 +15,19 @@ export const noBlocks: Blocks = { text: '', tokens: [] }
 export function parseBlocks(text: string, before: Blocks = noBlocks): Blocks {
   if (text === before.text) return before
   if (text.length > maxLength) return { text, tokens: [plain(text)] }
-  const kept = text.startsWith(before.text) ? finishedBlocks(before.tokens) : []
+  let blocks = text.startsWith(before.text) ? before : noBlocks
+  // Long text is parsed as if it grew, so that only a long block stays plain and not all of the text.
+  for (let end = blocks.text.length + pieceLength; end < text.length; end += pieceLength)
+    blocks = grown(blocks, text.slice(0, end))
+  return grown(blocks, text)
+}
+
+function grown({ tokens }: Blocks, text: string): Blocks {
+  const kept = finishedBlocks(tokens)
   const start = kept.reduce((sum, { raw }) => sum + raw.length, 0)
   const rest = text.slice(start)
-  const isHostile = manyMarkers.test(rest) || hasHugeItem(rest)
-  return { text, tokens: [...kept, ...(isHostile ? [plain(rest)] : new BoundedLexer().lex(rest))] }
+  const isPlain = rest.length > maxBlockLength || manyMarkers.test(rest) || hasHugeItem(rest)
+  return { text, tokens: [...kept, ...(isPlain ? [plain(rest)] : new BoundedLexer().lex(rest))] }
 }
 
 /** The parser's regular expressions take quadratic time on hostile text, so it only gets what cannot take long. */
@@ -52,8 +60,10 @@ class BoundedLexer extends Lexer {
   }
 }
 
-/** Longer text is shown without formatting. */
-const maxLength = 200_000
+/** Longer text, and text with a longer block, is shown without formatting. */
+const maxLength = 2_000_000
+const maxBlockLength = 200_000
+const pieceLength = 50_000
 /** Of lists and quotations. */
 const maxDepth = 12
 /** In one paragraph, list item or cell. */

@@ -104,7 +104,18 @@ test('finished blocks keep their identity while text grows, and other text start
   expect(parseBlocks('other', after).tokens).toHaveLength(1)
 })
 
+test('a long text keeps its formatting, whether it grew or came at once', () => {
+  const text = 'A *word* in a paragraph.\n\n```ts\nconst a = 1\n```\n\n'.repeat(10_000)
+  let blocks: Blocks | undefined
+  for (let end = 0; end <= text.length; end += 7001) blocks = parseBlocks(text.slice(0, end), blocks)
+  blocks = parseBlocks(text, blocks)
+  expect(blocks.tokens.filter(({ type }) => type === 'code')).toHaveLength(10_000)
+  expect(parseBlocks(text).tokens).toEqual(blocks.tokens)
+  expect(drawn(text).match(/<em>/g)).toHaveLength(10_000)
+})
+
 test('very long or very deep text is shown without formatting', () => {
+  expect(parseBlocks('a\n\n'.repeat(700_000)).tokens).toHaveLength(1)
   expect(parseBlocks('*a*'.repeat(100_000)).tokens).toHaveLength(1)
   for (const text of ['>'.repeat(50_000), '- '.repeat(3000), '* '.repeat(100), '['.repeat(20_000)])
     expect(drawn(text)).toContain('markdown')

@@ -13,14 +13,38 @@ export function Markdown({ text, isGrowing = false }: { text: string; isGrowing?
   const parsed = useRef(noBlocks)
   parsed.current = parseBlocks(text, parsed.current)
   const { tokens } = parsed.current
+  const growsFrom = isGrowing ? tokens.length - 2 : Infinity
   return (
     <div className="markdown">
-      {tokens.map((token, index) => (
-        <Block key={index} token={token} isGrowing={isGrowing && index >= tokens.length - 2} />
-      ))}
+      {tokens.length <= 2 * groupLength ? (
+        <Blocks tokens={tokens} growsFrom={growsFrom} />
+      ) : (
+        Array.from({ length: Math.ceil(tokens.length / groupLength) }, (_, index) => (
+          <div key={index} className="group">
+            <Blocks
+              tokens={tokens.slice(index * groupLength, (index + 1) * groupLength)}
+              growsFrom={Math.max(0, Math.min(groupLength, growsFrom - index * groupLength))}
+            />
+          </div>
+        ))
+      )}
     </div>
   )
 }
+
+/** A long text is drawn in groups of so many blocks: the browser skips those that are out of view. */
+const groupLength = 40
+
+/** `growsFrom` is the index of the first block that may still change. */
+const Blocks = memo(
+  function Blocks({ tokens, growsFrom }: { tokens: readonly Token[]; growsFrom: number }): ReactNode {
+    return tokens.map((token, index) => <Block key={index} token={token} isGrowing={index >= growsFrom} />)
+  },
+  (before, after) =>
+    before.growsFrom === after.growsFrom &&
+    before.tokens.length === after.tokens.length &&
+    before.tokens.every((token, index) => token === after.tokens[index]),
+)
 
 /** A block whose text is the same is not drawn again. */
 const Block = memo(

@@ -29,11 +29,11 @@ export function wordAt(text: string, cursor: number): CompletedWord | undefined 
   return file === undefined ? undefined : { kind: 'file', start: cursor - file.length - 1, typed: file }
 }
 
-const levels = ['off', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'] as const
-const modes = ['ask', 'accept-edits', 'sandboxed', 'plan', 'auto'] as const
+export const levels = ['off', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'] as const
+export const modes = ['ask', 'accept-edits', 'sandboxed', 'plan', 'auto'] as const
 
 /** A command that opens something on the page. */
-export type PageCommand = 'help' | 'undo' | 'redo'
+export type PageCommand = 'help' | 'undo' | 'redo' | 'blocked'
 
 type OwnCommand = { readonly says: string } & (
   | { readonly run: (opened: OpenedSession, argument: string) => Promise<unknown> }
@@ -77,6 +77,7 @@ export const ownCommands: Readonly<Record<string, OwnCommand>> = {
   stop: { says: 'Stop the run', run: ({ session }) => session.abort() },
   undo: { says: 'Go back to before your last message', page: 'undo' },
   redo: { says: 'Take back the last step back', page: 'redo' },
+  blocked: { says: 'Show files that the sandbox took back, and apply them', page: 'blocked' },
   help: { says: 'Show keys and commands', page: 'help' },
 }
 

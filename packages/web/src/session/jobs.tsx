@@ -1,5 +1,6 @@
 import type { RestResults } from '@tapetree/client/types'
 import { elapsedText } from '@tapetree/session/screen'
+import type { Transcript } from '@tapetree/session/view'
 import { useCallback, useEffect, useLayoutEffect, useRef, useState, type ReactNode } from 'react'
 import { rest, sentenceOf } from '../server.ts'
 import { useLoaded } from '../use-loaded.ts'
@@ -30,7 +31,7 @@ export function Jobs({ opened, mayStop, isOpen, onToggle }: JobsProps): ReactNod
   )
   const { value, problem, reload } = useLoaded(load)
   const running = value?.jobs.filter(({ status }) => status === 'running') ?? []
-  const calls = useSelected(opened, newestCalls)
+  const calls = useSelected(opened, ({ session }) => newestCalls(session.transcript))
   const isAttached = useSelected(opened, ({ session }) => session.status.type === 'attached')
   useEffect(() => {
     if (isAttached) reload()
@@ -68,14 +69,21 @@ export function Jobs({ opened, mayStop, isOpen, onToggle }: JobsProps): ReactNod
   )
 }
 
-/** Changes when the newest answer of the model gets a result of a command. */
-function newestCalls({ session }: OpenedSession): string {
-  const item = session.transcript.path.items.at(-1)
-  if (item?.type !== 'assistant') return ''
-  const results = item.parts.filter((part) => part.type === 'tool_call' && jobTools.has(part.name) && part.result)
-  return results.length === 0 ? '' : `${item.id} ${results.length}`
+/**
+ * Changes when a command gets a result. The result may arrive together with the answers that follow it, so the newest items are
+ * searched.
+ */
+export function newestCalls({ path: { items } }: Transcript): string {
+  for (let back = 1; back <= Math.min(searched, items.length); back++) {
+    const item = items.at(-back)
+    if (item?.type !== 'assistant') continue
+    const results = item.parts.filter((part) => part.type === 'tool_call' && jobTools.has(part.name) && part.result)
+    if (results.length > 0) return `${item.id} ${results.length}`
+  }
+  return ''
 }
 
+const searched = 50
 const jobTools = new Set(['bash', 'job_kill'])
 
 interface JobRowProps {

@@ -7,8 +7,15 @@ const screens = [
   { screen: 'context', name: 'What the model saw' },
 ] as const
 
-/** Links from a session to its other screens, and its background commands. */
-export function SessionMenu({ sessionId, onJobs }: { sessionId: string; onJobs: () => void }): ReactNode {
+interface SessionMenuProps {
+  sessionId: string
+  onJobs: () => void
+  /** Absent: this device may not see them. */
+  onBlocked: (() => void) | undefined
+}
+
+/** Links from a session to its other screens, its background commands and its blocked writes. */
+export function SessionMenu({ sessionId, onJobs, onBlocked }: SessionMenuProps): ReactNode {
   const [isOpen, setOpen] = useState(false)
   const place = useRef<HTMLDivElement>(null)
   useEffect(() => {
@@ -43,17 +50,22 @@ export function SessionMenu({ sessionId, onJobs }: { sessionId: string; onJobs: 
               <a href={screenLink(sessionId, screen)}>{name}</a>
             </li>
           ))}
-          <li>
-            <button
-              className="fold"
-              onClick={() => {
-                setOpen(false)
-                onJobs()
-              }}
-            >
-              Background commands
-            </button>
-          </li>
+          {[
+            { name: 'Background commands', onOpen: onJobs },
+            ...(onBlocked ? [{ name: 'Blocked writes', onOpen: onBlocked }] : []),
+          ].map(({ name, onOpen }) => (
+            <li key={name}>
+              <button
+                className="fold"
+                onClick={() => {
+                  setOpen(false)
+                  onOpen()
+                }}
+              >
+                {name}
+              </button>
+            </li>
+          ))}
         </ul>
       )}
     </div>

@@ -3,7 +3,7 @@ import { lazy, Suspense, useCallback, useRef, useState, type ReactNode } from 'r
 import { describeStatus } from '../list/describe-session.ts'
 import { mayDo, sentenceOf, type Role } from '../server.ts'
 import { useAway } from '../use-away.ts'
-import type { PageCommand } from './completion.ts'
+import { levels, modes, type PageCommand } from './completion.ts'
 import { Composer } from './composer.tsx'
 import { Help, useShortcuts } from './help.tsx'
 import { Jobs } from './jobs.tsx'
@@ -15,6 +15,7 @@ import { GoBackContext, isRunning, useSelected, useSession, type OpenedSession }
 import './session.css'
 
 const RewindDialog = lazy(async () => ({ default: (await import('./rewind.tsx')).RewindDialog }))
+const BlockedDialog = lazy(async () => ({ default: (await import('./blocked.tsx')).BlockedDialog }))
 
 interface SessionScreenProps {
   sessionId: string
@@ -47,6 +48,7 @@ function Opened({
   const [problem, setProblem] = useState<string>()
   const [isHelping, setHelping] = useState(false)
   const [showsJobs, setShowsJobs] = useState(false)
+  const [showsBlocked, setShowsBlocked] = useState(false)
   const newest = useRef<() => void>(undefined)
   const prefill = useRef<(text: string) => void>(undefined)
   /** The open dialog; without an entry, it takes back the last step. */
@@ -62,6 +64,7 @@ function Opened({
   const isInterrupted = run?.waitingFor?.type === 'resume'
 
   const mayRewind = mayDo(role, 'drive') && !readOnly
+  const maySettle = mayDo(role, 'approve') && !readOnly
   // The same function during a run, so that no row is drawn again.
   const goBack = useCallback(
     (entryId: string) =>
@@ -87,6 +90,7 @@ function Opened({
     help: () => setHelping(true),
     undo,
     redo: () => attempt(redo()),
+    blocked: () => (maySettle ? setShowsBlocked(true) : setProblem('This device may not apply blocked writes.')),
   }
 
   useShortcuts({
@@ -104,14 +108,18 @@ function Opened({
         <h1>{title}</h1>
         <span className={`status ${state.kind}`}>{state.label}</span>
         <button
-          className="quiet small"
+          className="quiet small keys"
           aria-label="Keys and commands"
           title="Keys and commands"
           onClick={() => setHelping(true)}
         >
           ?
         </button>
-        <SessionMenu sessionId={session.sessionId} onJobs={() => setShowsJobs(true)} />
+        <SessionMenu
+          sessionId={session.sessionId}
+          onJobs={() => setShowsJobs(true)}
+          onBlocked={maySettle ? () => setShowsBlocked(true) : undefined}
+        />
       </header>
       {isHelping && <Help onClose={() => setHelping(false)} />}
       <ConnectionNotice status={status} />
@@ -128,6 +136,11 @@ function Opened({
               if (done.text !== undefined) prefill.current?.(done.text)
             }}
           />
+        </Suspense>
+      )}
+      {showsBlocked && (
+        <Suspense>
+          <BlockedDialog session={session} onClose={() => setShowsBlocked(false)} />
         </Suspense>
       )}
       <GoBackContext value={mayRewind ? goBack : undefined}>
@@ -207,8 +220,77 @@ function Opened({
           onPageCommand={(command) => pageCommands[command]()}
           prefill={prefill}
         />
+        <NextRun opened={opened} mayChange={mayDo(role, 'drive') && !readOnly} attempt={attempt} />
       </div>
     </main>
+  )
+}
+
+interface NextRunProps {
+  opened: OpenedSession
+  mayChange: boolean
+  attempt: (work: Promise<unknown>) => void
+}
+
+/** What the next run uses: model, thinking level and permission mode, and the cost so far. */
+function NextRun({ opened: { session }, opened, mayChange, attempt }: NextRunProps): ReactNode {
+  const config = useSelected(opened, () => session.state('config'))
+  const cost = useSelected(opened, () => session.state('usage')?.cost ?? 0)
+  if (!config) return null
+  const { model, thinkingLevel, mode, modeReason } = config
+  return (
+    <div className="next-run" role="group" aria-label="Next run">
+      {model && <span className="model">{model.modelId}</span>}
+      <Choice
+        name="Thinking level"
+        shortName="Thinking"
+        choices={levels}
+        chosen={thinkingLevel}
+        mayChange={mayChange}
+        onChoose={(level) => attempt(session.set({ thinkingLevel: level }))}
+      />
+      <Choice
+        name="Permission mode"
+        shortName="Mode"
+        choices={modes}
+        chosen={mode}
+        mayChange={mayChange}
+        onChoose={(chosen) => attempt(session.set({ mode: chosen }))}
+      />
+      {cost > 0 && <span>${cost.toFixed(cost < 0.1 ? 4 : 2)}</span>}
+      {modeReason !== undefined && <span className="reason">No sandbox: {modeReason}</span>}
+    </div>
+  )
+}
+
+/** A list to choose from, or only its value if the device may not change it. */
+function Choice<T extends string>(props: {
+  name: string
+  /** In front of the value. */
+  shortName: string
+  choices: readonly T[]
+  chosen: string | null
+  mayChange: boolean
+  onChoose: (chosen: T) => void
+}): ReactNode {
+  const { name, shortName, choices, chosen, mayChange, onChoose } = props
+  if (chosen === null) return null
+  if (!mayChange)
+    return (
+      <span title={name}>
+        {shortName} {chosen}
+      </span>
+    )
+  const known = choices.some((each) => each === chosen) ? choices : [...choices, chosen]
+  return (
+    <span title={name}>
+      {shortName}
+      <select aria-label={name} value={chosen} onChange={({ target }) => onChoose(target.value as T)}>
+        {known.map((each) => (
+          <option key={each}>{each}</option>
+        ))}
+      </select>
+    </span>
   )
 }
 

@@ -58,18 +58,34 @@ export function TranscriptList({ opened, entryId, newest: jumper }: TranscriptLi
   )
 
   const isAtEnd = useRef(entryId === undefined)
+  /** When it was last scrolled. */
+  const seen = useRef<Measures>({ top: 0, height: 0, visible: 0 })
+  const toEnd = (element: Element): void => {
+    element.scrollTop = element.scrollHeight
+    seen.current = measuresOf(element)
+  }
   // Before the virtualizer's own listener, which draws again at once: only then is it known whether the user left the end.
   useLayoutEffect(() => {
     const element = place.current
-    const look = (): void => void (isAtEnd.current = element === null || distanceToEnd(element) < 60)
-    element?.addEventListener('scroll', look, { passive: true })
+    if (!element) return undefined
+    const look = (): void => {
+      const before = seen.current
+      const now = measuresOf(element)
+      const isSameLayout = now.height === before.height && now.visible === before.visible
+      if (distanceToEnd(element) < 60) isAtEnd.current = true
+      else if (isSameLayout && now.top < before.top) isAtEnd.current = false
+      // Rows have grown, or something takes room from the list: no person has scrolled.
+      else if (isAtEnd.current) return toEnd(element)
+      seen.current = now
+    }
+    element.addEventListener('scroll', look, { passive: true })
     // A notice or a longer draft takes room from the transcript.
     const resized = new ResizeObserver(() => {
-      if (isAtEnd.current && element) element.scrollTop = element.scrollHeight
+      if (isAtEnd.current) toEnd(element)
     })
-    if (element) resized.observe(element)
+    resized.observe(element)
     return () => {
-      element?.removeEventListener('scroll', look)
+      element.removeEventListener('scroll', look)
       resized.disconnect()
     }
   }, [])
@@ -84,19 +100,18 @@ export function TranscriptList({ opened, entryId, newest: jumper }: TranscriptLi
   })
   const height = virtualizer.getTotalSize()
   useLayoutEffect(() => {
-    const element = place.current
-    if (isAtEnd.current && element) element.scrollTop = element.scrollHeight
+    if (isAtEnd.current && place.current) toEnd(place.current)
   }, [rows, height])
-
-  const toNewest = (): void => {
-    isAtEnd.current = true
-    const element = place.current
-    if (element) element.scrollTop = element.scrollHeight
-  }
-  useEffect(() => void (jumper.current = toNewest))
 
   /** The line to show when it is loaded. */
   const wanted = useRef<{ seq?: number; entryId?: string }>(undefined)
+  const toNewest = (): void => {
+    isAtEnd.current = true
+    wanted.current = undefined
+    if (place.current) toEnd(place.current)
+  }
+  useEffect(() => void (jumper.current = toNewest))
+
   useLayoutEffect(() => {
     const { seq = Infinity, entryId: id } = wanted.current ?? {}
     const index = (excerpt?.items ?? []).findIndex((item) => item.id === id || item.seq >= seq)
@@ -205,6 +220,16 @@ const keptNewest = 500
 const jumpDelayMs = 60
 /** In pixels: entries are loaded before they come into view. */
 const nearby = 1500
+
+interface Measures {
+  readonly top: number
+  readonly height: number
+  readonly visible: number
+}
+
+function measuresOf({ scrollTop, scrollHeight, clientHeight }: Element): Measures {
+  return { top: scrollTop, height: scrollHeight, visible: clientHeight }
+}
 
 function distanceToEnd({ scrollHeight, scrollTop, clientHeight }: Element): number {
   return scrollHeight - scrollTop - clientHeight

@@ -166,7 +166,8 @@ function ServerSettings(): ReactNode {
 const modeTexts: Readonly<Record<string, string>> = {
   ask: 'asks before anything that is not known to be harmless.',
   'accept-edits': 'also writes files in the working folder without asking.',
-  sandboxed: 'also runs commands in a sandbox without asking; leaving the sandbox asks.',
+  sandboxed:
+    'also runs commands in a sandbox without asking; leaving the sandbox asks. Without a working sandbox it asks.',
   plan: 'reads and plans, and changes nothing.',
   auto: 'allows almost everything without asking.',
 }
