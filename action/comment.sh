@@ -8,11 +8,16 @@ if [ -z "$number" ]; then
   echo 'No comment: this is no pull request of this repository.'
   exit 0
 fi
+result="$RESULTS/result.json"
+if [ -z "$([ -s "$result" ] && member session_id <"$result")" ]; then
+  echo 'No comment: the agent did not run.'
+  exit 0
+fi
 {
   echo '### tapetree'
   echo
-  member text <"$RESULTS/result.json" | head -c 60000
-  echo
-  echo "Outcome: $(member outcome <"$RESULTS/result.json"), cost: \$$(member cost <"$RESULTS/result.json"). The session is an artifact of this run."
+  member text <"$result" | head -c 60000
+  printf '\n\n'
+  echo "Outcome: $(member outcome <"$result"), cost: \$$(member cost <"$result"). The session is an artifact of this run."
 } >"$RESULTS/comment.md"
 gh pr comment "$number" --repo "$GITHUB_REPOSITORY" --body-file "$RESULTS/comment.md"

@@ -4,9 +4,13 @@ set -uo pipefail
 here="$(dirname "${BASH_SOURCE[0]}")"
 source "$here/event.sh"
 
-# This event gives a pull request from anywhere the secrets and the write access of the repository.
-if [ "${GITHUB_EVENT_NAME:-}" = pull_request_target ]; then
-  echo 'The action does not run on pull_request_target, which would give write access to foreign changes. Use pull_request.' >&2
+reason="$(foreign_with_rights)"
+if [ -n "$reason" ]; then
+  echo "The action does not run: $reason" >&2
+  exit 2
+fi
+if has_stored_token; then
+  echo 'The action does not run: the checkout has left its token in .git/config, where commands of the agent can read it. Use actions/checkout with persist-credentials: false.' >&2
   exit 2
 fi
 mkdir -p "$RESULTS"

@@ -26,3 +26,4 @@ export {
 } from './extensions/extension-host.ts'
 export { defaultExtensionLimits, type ExtensionLimits, type ExtensionProblem } from './extensions/loaded-extension.ts'
 export type { TrustedModules } from './extensions/trusted-modules.ts'
+export type { BoxProgram, OwnProgram, ProgramBox } from './tools/commands/program-box.ts'

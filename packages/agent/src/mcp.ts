@@ -7,3 +7,4 @@ export { mcpServerSchema, type McpServerSettings } from './mcp/server-settings.t
 export type { OAuthRecord, OAuthStore } from './mcp/sign-in.ts'
 export { PinFile } from './settings/pin-file.ts'
 export type { SignInOptions } from './mcp/sign-in.ts'
+export { sandboxesOf, type AgentSandboxes, type SandboxesOptions } from './agent/program-sandbox.ts'

@@ -14,6 +14,7 @@ import type { Model, ThinkingLevel } from '../models/model.ts'
 import type { GatePolicy } from '../permissions/gate.ts'
 import type { PermissionMode } from '../permissions/modes.ts'
 import type { Requests } from '../permissions/requests.ts'
+import type { Rule } from '../permissions/rules.ts'
 import type { RedactionPolicy, Redactor } from '@tapetree/redact'
 import type { Gate, Tool } from '../tools/tool.ts'
 import type { CommandSandbox } from '../tools/commands/command.ts'
@@ -72,8 +73,10 @@ export interface AgentSessionOptions {
   sandbox?: () => Promise<Sandbox>
   /** Replaces the permission gate. */
   gate?: Gate | ((requests: Requests) => Gate)
-  /** What happens to a permission request if no person can answer it. Default: it stays pending. */
+  /** `deny`: nobody can answer, so permission requests are refused, and questions of tools stay without an answer. Default: both stay pending. */
   whenUnanswered?: 'wait' | 'deny'
+  /** Stores rules for later sessions of this project. Without it, the user can allow something for the session only. */
+  keepRules?: (rules: readonly Rule[]) => Promise<void>
   /** A function is called before each run. */
   settings?: OrFunction<Partial<RunSettings>>
   /** Expands the typed text: skills, templates, commands of extensions. */

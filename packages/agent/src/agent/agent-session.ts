@@ -37,6 +37,7 @@ import type { Subagent } from './subagents.ts'
 import type { InputSchema, ToolInput } from '../tools/tool-input.ts'
 import { ask, stream, type AskOptions, type Reply, type ReplyEvent } from './reply.ts'
 import { nameSession } from '../summary/title.ts'
+import type { BlockedWrites } from '../sandbox/kept-writes.ts'
 import type { WorkspaceSnapshots } from '../workspace/workspace-snapshots.ts'
 
 /** One agent that works on one session at a time. The log and the files of the jobs hold all state. */
@@ -322,6 +323,24 @@ export class AgentSession {
     return this.#open.rewinding((place) => resumeRewind(direction, { ...place, ...(cause && { cause }) }))
   }
 
+  /** Control files that commands made and the sandbox took back, and what commands wrote to the home folder. */
+  async blockedWrites(): Promise<BlockedWrites> {
+    const kept = await this.#open.keptWrites()
+    return { writes: (await kept?.list()) ?? [], ...(kept && { home: await kept.home() }) }
+  }
+
+  /** Moves a control file that the sandbox took back to its path. Only for the user. Rejects with a `KeptWriteError`. */
+  async applyBlocked(id: string, cause?: Cause): Promise<void> {
+    const kept = await this.#open.requireKeptWrites()
+    await kept.apply(id, (draft) => this.session.append(draft, cause && { cause }))
+  }
+
+  /** Deletes a control file that the sandbox took back. */
+  async discardBlocked(id: string, cause?: Cause): Promise<void> {
+    const kept = await this.#open.requireKeptWrites()
+    await kept.discard(id, (draft) => this.session.append(draft, cause && { cause }))
+  }
+
   async setLabel(entryId: string, label: string, cause?: Cause): Promise<void> {
     await this.session.setLabel(entryId, label, cause && { cause })
   }
@@ -448,6 +467,7 @@ export class AgentSession {
     const { permissionMode, session } = this.#open
     const isFresh = session.permissionMode === undefined
     await permissionMode.begin({ ...(isFresh && mode && { mode }), ...(maxMode && { maxMode }) })
+    await this.#open.fallBack()
   }
 
   async #leave(): Promise<void> {

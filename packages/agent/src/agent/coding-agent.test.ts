@@ -1,9 +1,10 @@
-import { chmod, mkdir, mkdtemp, realpath, rm, symlink, writeFile } from 'node:fs/promises'
+import { chmod, mkdir, mkdtemp, readFile, realpath, rm, symlink, writeFile } from 'node:fs/promises'
 import { existsSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { memoryStore } from '@tapetree/session'
 import { afterEach, describe, expect, test } from 'vitest'
+import type { Model } from '../models/model.ts'
 import { FakeClock } from '../testing/fake-clock.ts'
 import { script, scriptedModel } from '../testing/scripted-model.ts'
 import { startFakeProvider, type FakeAnswer, type FakeProvider } from '../testing/fake-provider/index.ts'
@@ -118,6 +119,39 @@ describe('a coding agent', () => {
     await agent.session.setModel('fake', 'm')
     provider.script(say('Of the settings.'))
     expect((await agent.session.ask('Hi')).text).toBe('Of the settings.')
+  })
+
+  test('keeps what the user allows in a project for that project, in the settings of the user', async () => {
+    const { cwd, home, open } = await place()
+    const mkdirs = (): Model =>
+      scriptedModel(script().toolCall('a', 'bash', { command: 'mkdir -p made' }).step().text('Done.'))
+    const askedIn = async (options: Partial<CodingAgentOptions>): Promise<string[]> => {
+      const agent = await open({ models: mkdirs(), ...options })
+      const labels: string[] = []
+      agent.session.subscribe((event) => {
+        if (event.type !== 'line' || event.committed.line.type !== 'permission_request') return
+        const { requestId, options: offered } = event.committed.line.permissionRequest
+        labels.push(...offered.map(({ label }) => label))
+        void agent.session.answer({ requestId, outcome: 'allowed', optionId: 'allow_project' })
+      })
+      await agent.session.ask('Go.')
+      return labels
+    }
+    expect(await askedIn({})).toContain('Allow in this project: `mkdir *`')
+    const written = JSON.parse(await readFile(join(home, '.config/tapetree/settings.json'), 'utf8')) as object
+    expect(written).toMatchObject({ model: 'fake/m', projects: { [cwd]: { allow: ['command mkdir *'] } } })
+    expect(await askedIn({})).toEqual([])
+    const other = join(cwd, '../other')
+    await mkdir(other)
+    expect(await askedIn({ cwd: other })).not.toEqual([])
+  })
+
+  test('lets no repository set what is allowed in projects', async () => {
+    const projects = { '/': { allow: ['command mkdir *'] } }
+    const { problems, open } = await place({ '.tapetree/settings.json': JSON.stringify({ projects }) })
+    const agent = await open(trust)
+    expect(agent.settings.values.projects).toEqual({})
+    expect(problems).toEqual([expect.stringContaining('A project cannot set what you allow in projects.')])
   })
 
   test('reads nothing of an untrusted repository, and all of a trusted one', async () => {

@@ -1,5 +1,4 @@
 import type { ModelReference, SessionStore } from '@tapetree/session'
-import { createHash } from 'node:crypto'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
 import { systemClock, type Clock } from '@tapetree/session/util/wait'
@@ -17,12 +16,11 @@ import {
 } from '../models/registry/model-registry.ts'
 import type { Model } from '../models/model.ts'
 import type { Rule } from '../permissions/rules.ts'
-import type { SandboxSupport } from '../sandbox/probe.ts'
-import { Sandbox } from '../sandbox/sandbox.ts'
 import { loadResources, type Resources } from '../resources/load-resources.ts'
 import type { TrustedContent } from '../resources/resource-files.ts'
 import type { Settings } from '../settings/built-in.ts'
-import { configFolder, SettingsError } from '../settings/config-files.ts'
+import { allowInProject } from '../settings/change-settings.ts'
+import { configFolder } from '../settings/config-files.ts'
 import { Credentials, type Keyring } from '../settings/credentials.ts'
 import {
   changedProgram,
@@ -42,8 +40,11 @@ import type { Tool } from '../tools/tool.ts'
 import { AgentSession } from './agent-session.ts'
 import { expandPrompt, type Expansion } from '../prompt/expand.ts'
 import { watchEnvironment } from '../prompt/environment-facts.ts'
+import type { SandboxPlace } from '../sandbox/sandbox.ts'
+import { requireSandbox, sandboxesOf } from './program-sandbox.ts'
 import { onlyModel, registryModels, type ModelSource } from './model-choice.ts'
 import { taskToolName } from './subagents.ts'
+import { messageOf } from '../util/message-of.ts'
 import { buildSystemPrompt } from '../prompt/system-prompt.ts'
 import type { AgentSessionOptions } from './agent-session-options.ts'
 import type { RunSettings } from '../run/run-settings.ts'
@@ -80,15 +81,8 @@ export interface CodingAgentOptions {
   /** The host of the session, such as `server` or `terminal`. */
   owner?: string
   clock?: Clock
-  /** Lets commands run in a sandbox. Absent: mode `sandboxed` is like `ask`. */
-  sandbox?: {
-    /** Keeps what commands write outside of the working folder, for each folder. */
-    folder: string
-    /** Our own data and settings, which no command may read. */
-    own: readonly string[]
-    /** Default: tries bubblewrap. */
-    support?: SandboxSupport
-  }
+  /** Lets commands run in a sandbox, and makes `sandboxed` the default mode. Absent: the default is `ask`, and `sandboxed` is like it. */
+  sandbox?: SandboxPlace
   /** Keeps the file snapshots of all folders, unless the settings turn them off. Absent: none are made. */
   snapshotsFolder?: string
   fetch?: typeof globalThis.fetch
@@ -126,17 +120,20 @@ export async function openCodingAgent(options: CodingAgentOptions): Promise<Codi
   const settings = await loadSettings({ cwd, home, env, trust, ...(options.flags && { flags: options.flags }) })
   for (const { message } of settings.problems) onProblem({ source: 'settings', message })
   const { values } = settings
-
-  const sandbox = sandboxOf(options, { home, workingFolder, ...values.sandbox })
-  if (values.sandbox.isRequired) requireSandbox((await sandbox?.())?.support)
+  if (!options.sandbox && hasBuiltInMode(settings)) values.permissions.mode = 'ask'
+  const onMissing = (message: string): void => onProblem({ source: 'sandbox', message })
+  const places = { home, env, workingFolder, projectRoot: project.root }
+  const sandboxes = options.sandbox && sandboxesOf(options.sandbox, { ...places, settings, onMissing })
+  if (values.sandbox.isRequired) requireSandbox((await sandboxes?.commands())?.support, values.sandbox.limits)
+  const inSandbox = sandboxes && { box: sandboxes.box }
 
   const trusted = trust.state === 'trusted' ? trustedParts(trust.project) : undefined
-  // Programs start from the disk, so they are compared with the trusted version before each start.
-  const mayStart = { hook: trusted?.mayStartHook, server: trusted?.mayStartServer }
+  // Programs start from the disk, so `mayStart` compares them with the trusted version before each start.
   const extensions = await ExtensionHost.open({
     extensions: [...(options.extensions ?? []), ...values.extensions.map((path) => trusted?.extension(path) ?? path)],
     commandHooks: values.hooks,
-    ...(mayStart.hook && { mayStart: mayStart.hook }),
+    ...(trusted && { mayStart: trusted.mayStartHook }),
+    ...inSandbox,
     cwd,
     clock,
     onProblem: ({ extension, message }) => onProblem({ source: extension, message }),
@@ -147,7 +144,8 @@ export async function openCodingAgent(options: CodingAgentOptions): Promise<Codi
     environment: env,
     pins: new PinFile(folder),
     clock,
-    ...(mayStart.server && { mayStart: mayStart.server }),
+    ...(trusted && { mayStart: trusted.mayStartServer }),
+    ...inSandbox,
     ...(options.signIn && { signIn: options.signIn }),
     observe: (event) => reportServer(event, onProblem),
   })
@@ -167,7 +165,8 @@ export async function openCodingAgent(options: CodingAgentOptions): Promise<Codi
     const registry = registryOf({ ...options, env, clock }, { ...extensions.providers, ...values.providers }, folder)
     const prefixProblem = await trusted?.mayUsePrefix(values.shellPrefix)
     if (prefixProblem !== undefined) onProblem({ source: 'settings', message: prefixProblem })
-    const { model, ...fromSettings } = optionsFrom(settings, home, options.rules)
+    const allowedHere = settings.values.projects[project.root]?.allow ?? []
+    const { model, ...fromSettings } = optionsFrom(settings, home, [...(options.rules ?? []), ...allowedHere])
     const session = await AgentSession.open({
       ...fromSettings,
       ...(model && (!options.models || options.flags?.model !== undefined) && { model }),
@@ -177,7 +176,7 @@ export async function openCodingAgent(options: CodingAgentOptions): Promise<Codi
       cwd: workingFolder,
       clock,
       models: withOwnModels(options.models, registryModels({ registry, extensions, cycle: values.modelCycle })),
-      ...(sandbox && { sandbox }),
+      ...(sandboxes && { sandbox: sandboxes.commands }),
       tools: toolsOf(options, { extensions, mcp, web: values.web }),
       hasSubagents: isChosen(taskToolName, options.toolNames),
       systemPrompt: () => systemPromptOf({ cwd: workingFolder, resources, values, base: options.systemPrompt }),
@@ -185,21 +184,20 @@ export async function openCodingAgent(options: CodingAgentOptions): Promise<Codi
       hooks: extensions.hooks,
       // Without anything to trust, the user has not granted trust either: git does not run.
       environmentChanges: watchEnvironment({
-        cwd: workingFolder,
-        clock,
-        environment: env,
+        ...{ cwd: workingFolder, clock, environment: env, ...inSandbox },
         ...(trust.state === 'trusted' && workingFolder === cwd && { trustedRoot: project.root }),
       }),
       redactor: createRedactor({ secrets: secretsOf(env), allow: values.redaction.allow }),
       ...(options.whenUnanswered && { whenUnanswered: options.whenUnanswered }),
+      keepRules: (rules) =>
+        allowInProject({ root: project.root, rules }, { home, env }).catch((error: unknown) =>
+          onProblem({ source: 'settings', message: messageOf(error) }),
+        ),
       ...(options.owner !== undefined && { owner: options.owner }),
       ...(options.snapshotsFolder !== undefined &&
         values.snapshots.isEnabled && { snapshotsFolder: options.snapshotsFolder }),
     })
-    const sandboxProblem = await session.sandboxProblem()
-    if (sandboxProblem !== undefined) onProblem({ source: 'sandbox', message: sandboxProblem })
-    const modelProblem = missingModelOf(session)
-    if (modelProblem !== undefined) onProblem({ source: 'model', message: modelProblem })
+    await reportSession(session, onProblem)
     const close = async (): Promise<void> => {
       await session.close()
       await Promise.all([mcp.close(), extensions.close()])
@@ -211,6 +209,10 @@ export async function openCodingAgent(options: CodingAgentOptions): Promise<Codi
   }
 }
 
+function hasBuiltInMode({ origins }: LoadedSettings): boolean {
+  return (origins.get('permissions.mode')?.layer ?? 'built-in') === 'built-in'
+}
+
 function toolsOf(
   { tools = [], toolNames }: CodingAgentOptions,
   { extensions, mcp, web }: { extensions: ExtensionHost; mcp: McpServers; web: { allowPrivateAddresses: boolean } },
@@ -220,36 +222,6 @@ function toolsOf(
     return extensions.withTools([...own, ...mcp.tools(), ...tools]).filter(({ name }) => isChosen(name, toolNames))
   }
 }
-
-/** Opens the sandbox of a folder once. Sessions of the same folder share its caches. */
-function sandboxOf(
-  { sandbox }: Pick<CodingAgentOptions, 'sandbox'>,
-  { home, workingFolder, showsSecretFiles }: { home: string; workingFolder: string; showsSecretFiles: boolean },
-): (() => Promise<Sandbox>) | undefined {
-  if (!sandbox) return undefined
-  const { folder, own, support } = sandbox
-  const id = createHash('sha256').update(workingFolder).digest('hex').slice(0, 24)
-  let opened: Promise<Sandbox> | undefined
-  return () =>
-    (opened ??= Sandbox.open({
-      folders: [workingFolder],
-      home,
-      keep: join(folder, id),
-      own: [folder, ...own],
-      showsOwnSecrets: showsSecretFiles,
-      ...(support && { support }),
-    }))
-}
-
-function requireSandbox(support: SandboxSupport = noSandbox): void {
-  if (support.type !== 'none') return
-  throw new SettingsError(
-    'sandbox-missing',
-    `A sandbox is required, and commands cannot run in one here. ${support.reason} ${support.repair}`,
-  )
-}
-
-const noSandbox: SandboxSupport = { type: 'none', reason: 'This program offers no sandbox.', repair: '' }
 
 interface TrustedParts {
   /** The trusted version of an extension of the project; undefined for an extension from elsewhere. */
@@ -305,6 +277,17 @@ function reportServer(
   const source = `MCP server ${server}`
   if (state.type === 'failed') onProblem({ source, message: state.reason })
   if (state.type === 'changed') onProblem({ source, message: describeChange(state.change), changedServer: server })
+}
+
+/** What the user should know about a session before its first prompt. */
+async function reportSession(
+  session: AgentSession,
+  onProblem: NonNullable<CodingAgentOptions['onProblem']>,
+): Promise<void> {
+  const sandboxProblem = await session.sandboxProblem()
+  if (sandboxProblem !== undefined) onProblem({ source: 'sandbox', message: sandboxProblem })
+  const modelProblem = missingModelOf(session)
+  if (modelProblem !== undefined) onProblem({ source: 'model', message: modelProblem })
 }
 
 function missingModelOf(session: AgentSession): string | undefined {
@@ -369,7 +352,7 @@ function withOwnModels(own: CodingAgentOptions['models'], others: ModelSource): 
 function optionsFrom(
   { values, rules, origins, maxMode }: LoadedSettings,
   home: string,
-  hostRules: readonly Rule[] = [],
+  moreRules: readonly Rule[],
 ): Omit<AgentSessionOptions, 'store' | 'models' | 'model'> & { model?: ModelReference } {
   const { user, project, trustsProject } = rules
   return {
@@ -382,7 +365,7 @@ function optionsFrom(
       ? { mode: values.permissions.mode }
       : { defaultMode: values.permissions.mode }),
     ...(maxMode && { maxMode }),
-    policy: () => ({ home, rules: { user: [...hostRules, ...user], project, trustsProject } }),
+    policy: () => ({ home, rules: { user: [...moreRules, ...user], project, trustsProject } }),
     settings: () => runSettingsOf(values),
     ...(values.shellPrefix !== undefined && { shellPrefix: values.shellPrefix }),
   }

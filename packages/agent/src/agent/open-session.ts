@@ -6,7 +6,7 @@ import { systemClock, type Clock } from '@tapetree/session/util/wait'
 import { noHooks, type Hooks } from '../run/hooks.ts'
 import type { Model, ThinkingLevel } from '../models/model.ts'
 import { exitPlanTool, toolsFor, type PermissionMode } from '../permissions/modes.ts'
-import { PermissionGate } from '../permissions/gate.ts'
+import { PermissionGate, rulesInForce } from '../permissions/gate.ts'
 import { askUser, type Requests, type PermissionRequest } from '../permissions/requests.ts'
 import { SessionMode } from '../permissions/session-mode.ts'
 import { defaultPolicy, createRedactor, type Redactor } from '@tapetree/redact'
@@ -18,6 +18,7 @@ import type { RunDeps } from '../run/run-deps.ts'
 import type { ResolvedOptions } from './agent-session-options.ts'
 import { gateUntilLeaving, untilLeaving, RunningCalls } from './suspend.ts'
 import type { ModelChoice, MissingModel } from './model-choice.ts'
+import { KeptWriteError, type KeptWrites } from '../sandbox/kept-writes.ts'
 import { SessionSandbox } from './session-sandbox.ts'
 import { UserCommands } from './shell.ts'
 import { redactingModel, redactionOf } from './redaction.ts'
@@ -78,7 +79,14 @@ export class OpenSession {
     this.files = options.parentFiles ? undefined : this.#openSnapshots()
     const { sandbox } = options
     this.#sandbox =
-      sandbox && new SessionSandbox({ open: sandbox, cwd, files: () => options.parentFiles ?? this.files })
+      sandbox &&
+      new SessionSandbox({
+        session,
+        open: sandbox,
+        cwd,
+        files: () => options.parentFiles ?? this.files,
+        rules: () => rulesInForce(options.policy?.().rules, this.requests.grants),
+      })
     this.#gate = gateUntilLeaving(options.gate?.(this.requests) ?? this.#permissionGate(), this.#leaving.signal)
     this.#runningCalls = new RunningCalls(session)
     this.subagents = new Subagents({
@@ -114,6 +122,7 @@ export class OpenSession {
       fallbackModel,
       owner,
       parentFiles,
+      whenUnanswered,
     } = this.#options
     const files = parentFiles?.forSubagent(this.session.id) ?? this.files
     return {
@@ -126,6 +135,7 @@ export class OpenSession {
       systemPrompt,
       gate: this.#gate,
       requests: this.requests,
+      ...(whenUnanswered === 'deny' && { isUnattended: true }),
       cwd: this.#cwd,
       clock,
       settings: { ...defaultRunSettings, ...settings?.() },
@@ -163,7 +173,20 @@ export class OpenSession {
 
   /** Why commands cannot run in a sandbox: a sentence, with the repair. */
   async sandboxProblem(): Promise<string | undefined> {
-    return this.#sandbox?.problem()
+    return this.#sandbox
+      ? this.#sandbox.problem()
+      : 'Commands cannot run in a sandbox, so they are asked about as in mode ask. This program offers no sandbox.'
+  }
+
+  /** Undefined if the session has no sandbox. */
+  async keptWrites(): Promise<KeptWrites | undefined> {
+    return this.#sandbox?.keptWrites()
+  }
+
+  async requireKeptWrites(): Promise<KeptWrites> {
+    const kept = await this.keptWrites()
+    if (!kept) throw new KeptWriteError('write-not-found', 'This session has no sandbox, so it has blocked nothing.')
+    return kept
   }
 
   /** Whether mode `sandboxed` was to be used when the session was opened. */
@@ -196,6 +219,7 @@ export class OpenSession {
     await Promise.all([this.slot.leave(), this.commands.stop()])
     const { isLast } = this.#leave()
     if (isLast) await this.#shared.closeJobs()
+    await this.#sandbox?.close()
     await this.files?.close()
     await this.session.close()
   }
@@ -219,6 +243,7 @@ export class OpenSession {
     // A tool that ignores its signal is not waited for: the process is about to end.
     await within(stopMs, clock, this.slot.stop(left))
     if (isLast) await this.#shared.closeJobs()
+    await this.#sandbox?.close()
   }
 
   #leave(): { isLast: boolean } {
@@ -281,11 +306,12 @@ export class OpenSession {
   }
 
   #permissionGate(): Gate {
-    const { policy, whenUnanswered } = this.#options
+    const { policy, whenUnanswered, keepRules } = this.#options
     return new PermissionGate({
       requests: this.requests,
       policy: () => ({ cwd: this.#cwd, home: homedir(), ...policy?.(), mode: this.mode }),
       ...(whenUnanswered && { whenUnanswered }),
+      ...(keepRules && { keepRules }),
       ...(this.#sandbox && { sandbox: this.#sandbox }),
     })
   }

@@ -4,6 +4,7 @@ import { randomFrom } from '@tapetree/session/testing'
 import { MemoryDisk } from '@tapetree/session/testing'
 import { expect, onTestFinished, test } from 'vitest'
 import { isWider, narrowest, permissionModes, type PermissionMode } from '../permissions/modes.ts'
+import { Sandbox } from '../sandbox/sandbox.ts'
 import { script, scriptedModel, type ScriptBuilder } from '../testing/scripted-model.ts'
 import { AgentSession } from './agent-session.ts'
 import type { AgentSessionOptions } from './agent-session-options.ts'
@@ -12,9 +13,15 @@ import { onlyModel } from './model-choice.ts'
 async function open(options: Partial<AgentSessionOptions> & { says?: ScriptBuilder }): Promise<AgentSession> {
   const { says = script(), store = memoryStore(), ...rest } = options
   const models = onlyModel(scriptedModel(says))
-  const agent = await AgentSession.open({ models, tools: () => [], hasSubagents: false, ...rest, store })
+  const agent = await AgentSession.open({ models, sandbox, tools: () => [], hasSubagents: false, ...rest, store })
   onTestFinished(() => agent.close())
   return agent
+}
+
+/** Counts as working. No command runs in it. */
+function sandbox(): Promise<Sandbox> {
+  const support = { type: 'bubblewrap', path: '/usr/bin/bwrap', version: '0.8.0' } as const
+  return Sandbox.open({ folders: ['/repo'], home: '/home/me', keep: '/keep', support })
 }
 
 /** Closes it, and opens the same session with other options. */
@@ -202,4 +209,4 @@ test('after any crash the mode is the last acknowledged one or a later requested
   }
 })
 
-const plain = { models: onlyModel(scriptedModel(script())), tools: () => [], hasSubagents: false }
+const plain = { models: onlyModel(scriptedModel(script())), sandbox, tools: () => [], hasSubagents: false }

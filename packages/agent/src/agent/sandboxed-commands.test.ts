@@ -1,12 +1,24 @@
 import { execFileSync } from 'node:child_process'
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { once } from 'node:events'
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
 import { memoryStore } from '@tapetree/session'
-import { fromDisk, type DiskLine, type Line } from '@tapetree/session/format'
 import { openFileStore } from '@tapetree/session/stores/file'
 import { afterAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
-import type { SandboxSupport } from '../sandbox/probe.ts'
+import { probeSandbox, type SandboxSupport } from '../sandbox/probe.ts'
 import { Sandbox } from '../sandbox/sandbox.ts'
+import { linesOf, resultsOf } from '../testing/read-session.ts'
 import { script, scriptedModel, type ScriptBuilder } from '../testing/scripted-model.ts'
 import { dismissSupervisor } from '../tools/commands/supervisor-process.ts'
 import { AgentSession } from './agent-session.ts'
@@ -14,6 +26,7 @@ import type { AgentSessionOptions } from './agent-session-options.ts'
 
 let folder: string
 let work: string
+let sessions: string
 
 beforeEach(() => {
   // Not below /tmp, which every sandbox replaces.
@@ -22,7 +35,11 @@ beforeEach(() => {
   mkdirSync(join(folder, 'home/.config'), { recursive: true })
   execFileSync('git', ['init', '-q', work])
   writeFileSync(join(work, '.env'), 'SECRET=canary')
-  onTestFinished(() => rmSync(folder, { recursive: true }))
+  // A box replaces /tmp, so boxes of other tests need not hide the socket of a session's network, which may go at any moment.
+  sessions = realpathSync(mkdtempSync(join(tmpdir(), 'tapetree-sandboxed-commands-')))
+  onTestFinished(() => {
+    for (const each of [folder, sessions]) rmSync(each, { recursive: true })
+  })
 })
 afterAll(() => dismissSupervisor())
 
@@ -33,7 +50,7 @@ async function open(
   const { support, ...rest } = options
   const agent = await AgentSession.open({
     model: scriptedModel(says),
-    store: openFileStore({ folder: join(folder, 'sessions') }),
+    store: openFileStore({ folder: sessions }),
     cwd: work,
     mode: 'sandboxed',
     hasSubagents: false,
@@ -64,17 +81,8 @@ function scriptOf(command: string): { command: string } {
   return { command: 'bash run.sh' }
 }
 
-async function linesOf(agent: AgentSession): Promise<Line[]> {
-  const lines: Line[] = []
-  for await (const line of agent.session.lines()) {
-    if (line.type === 'line') lines.push(fromDisk(JSON.parse(line.text) as DiskLine, line.seq))
-  }
-  return lines
-}
-
-async function resultsOf(agent: AgentSession): Promise<string[]> {
-  const { messages } = await agent.session.getContext()
-  return messages.flatMap(({ message }) => (message.role === 'tool' ? [JSON.stringify(message.content)] : []))
+async function blockedOf(agent: AgentSession): Promise<unknown[]> {
+  return (await linesOf(agent)).flatMap((line) => (line.type === 'blocked' ? [line.blocked] : []))
 }
 
 /** Answers every request with the option that has this id or label, and returns the titles. */
@@ -117,17 +125,48 @@ describe('a command in mode sandboxed', () => {
     expect(existsSync(join(work, 'out.txt'))).toBe(true)
   })
 
+  test.each([
+    ['goes', 'service/leaving.sock'],
+    ['goes with its folder', 'service'],
+  ])('says that it did not start when a socket that it must not reach %s at the last moment', async (_, goes) => {
+    const socket = join(folder, 'home/service/leaving.sock')
+    mkdirSync(dirname(socket))
+    const server = createServer().listen(socket)
+    await once(server, 'listening')
+    onTestFinished(() => void server.close())
+    const support = await probeSandbox()
+    if (support.type === 'none') throw new Error(support.reason)
+    const path = join(folder, 'bwrap')
+    writeFileSync(
+      path,
+      `#!/bin/sh\ncase "$*" in *leaving.sock*) rm -r ${join(folder, 'home', goes)};; esac\nexec ${support.path} "$@"`,
+      {
+        mode: 0o755,
+      },
+    )
+    const agent = await open(saying({ command: 'echo runs' }, { command: 'echo runs' }), {
+      support: { ...support, path },
+    })
+    await agent.ask('go')
+    const [first, second] = await resultsOf(agent)
+    expect(first).toContain(
+      `It did not start, because ${socket}, a socket that the sandbox hides, went away at that moment. Run it again.`,
+    )
+    expect(first).not.toContain('The sandbox blocked')
+    expect(second).toContain('"runs')
+    expect(await blockedOf(agent)).toEqual([])
+  })
+
   test('records what the sandbox blocked, and the model reads how to ask for it', async () => {
     const elsewhere = join(folder, 'home/x')
     const command = `touch ${elsewhere}; cp .env copy; node -e "require('fs').writeFileSync('${elsewhere}', '')"; curl -sS http://example.com; true`
-    const agent = await open(saying(scriptOf(command)))
+    const agent = await open(saying(scriptOf(command)), { whenUnanswered: 'deny' })
     await agent.ask('go')
-    const blocked = (await linesOf(agent)).flatMap((line) => (line.type === 'blocked' ? [line.blocked] : []))
-    expect(blocked.map(({ kind, what }) => [kind, what])).toEqual(
+    expect(await blockedOf(agent)).toEqual(
       expect.arrayContaining([
-        ['write', elsewhere],
-        ['network', 'example.com'],
-        ['hidden', '.env'],
+        expect.objectContaining({ kind: 'write', what: elsewhere }),
+        expect.objectContaining({ kind: 'network', what: 'example.com' }),
+        expect.objectContaining({ kind: 'hidden', what: '.env' }),
       ]),
     )
     const [result = ''] = await resultsOf(agent)
@@ -169,7 +208,92 @@ describe('a command in mode sandboxed', () => {
     expect([isThereAtResult, existsSync(join(work, made))]).toEqual([false, false])
     expect(await resultsOf(agent)).toEqual([expect.stringContaining('were moved out of the working folder')])
     // Nothing is lost.
-    expect(readdirSync(join(folder, 'keep/taken-back'))).toHaveLength(1)
+    const { writes } = await agent.blockedWrites()
+    expect(writes.map(({ path, callId, isOccupied }) => [path, callId, isOccupied])).toEqual([[made, 'call-0', false]])
+    expect(await blockedOf(agent)).toEqual([
+      { callId: 'call-0', kind: 'write', what: made, count: 1, kept: writes[0]?.id },
+    ])
+  })
+
+  test('has its control files listed with their contents, and the user applies one later', async () => {
+    const agent = await open(
+      saying(scriptOf('mkdir -p .vscode .claude; echo {} > .vscode/tasks.json; ln -s /etc/passwd .vscode/link')),
+    )
+    answering(agent, 'Leave them out')
+    await agent.ask('go')
+    const { writes } = await agent.blockedWrites()
+    expect(writes.map(({ path }) => path).toSorted()).toEqual(['.claude', '.vscode'])
+    const editor = writes.find(({ path }) => path === '.vscode')
+    expect(editor?.files).toEqual([
+      { path: '.vscode/link', sizeBytes: 11, target: '/etc/passwd' },
+      { path: '.vscode/tasks.json', sizeBytes: 3, text: '{}\n' },
+    ])
+    const id = editor?.id ?? ''
+    await agent.applyBlocked(id, { cmd: 'c-1', client: 'someone' })
+    expect(readFileSync(join(work, '.vscode/tasks.json'), 'utf8')).toBe('{}\n')
+    const lines = await linesOf(agent)
+    expect(lines.at(-1)).toMatchObject({
+      type: 'blocked',
+      cause: { cmd: 'c-1', client: 'someone' },
+      blocked: { callId: 'call-0', kind: 'write', what: '.vscode', count: 1, kept: id, outcome: 'applied' },
+    })
+    await expect(agent.applyBlocked(id)).rejects.toThrow('There is no blocked write')
+    await agent.discardBlocked(writes.find(({ path }) => path === '.claude')?.id ?? '')
+    expect((await agent.blockedWrites()).writes).toEqual([])
+    expect((await blockedOf(agent)).at(-1)).toMatchObject({ what: '.claude', outcome: 'discarded' })
+    expect(existsSync(join(work, '.claude'))).toBe(false)
+  })
+
+  test('has its control files applied only to a free path in the working folder', async () => {
+    const agent = await open(saying(scriptOf('mkdir -p a/.vscode .vscode; echo 1 > .vscode/x; echo 2 > a/.vscode/x')))
+    answering(agent, 'Leave them out')
+    await agent.ask('go')
+    const { writes } = await agent.blockedWrites()
+    const idOf = (path: string): string => writes.find((write) => write.path === path)?.id ?? ''
+    mkdirSync(join(work, '.vscode'))
+    rmSync(join(work, 'a'), { recursive: true })
+    symlinkSync(join(folder, 'home'), join(work, 'a'))
+    await expect(agent.applyBlocked(idOf('.vscode'))).rejects.toThrow('it exists already')
+    await expect(agent.applyBlocked(idOf('a/.vscode'))).rejects.toThrow('not in the working folder')
+    await expect(agent.applyBlocked('../../x.0')).rejects.toThrow('There is no blocked write')
+    expect(existsSync(join(folder, 'home/.vscode'))).toBe(false)
+    expect((await agent.blockedWrites()).writes.map(({ isOccupied }) => isOccupied)).toContain(true)
+  })
+
+  test('that still runs does not lose a control file that the user applied meanwhile', async () => {
+    const store = openFileStore({ folder: sessions })
+    writeFileSync(join(work, 'wait.sh'), 'until [ -e go ]; do sleep 0.05; done')
+    const says = script()
+      .toolCall('1', 'bash', { command: 'bash wait.sh', background: true })
+      .step()
+      .toolCall('2', 'bash', scriptOf('mkdir .vscode; echo {} > .vscode/tasks.json'))
+      .step()
+      .text('done')
+    const first = await open(says, { store })
+    answering(first, 'Leave them out')
+    await first.ask('go')
+    const [jobId = ''] = /job-\w+/.exec(JSON.stringify(await resultsOf(first))) ?? []
+    const { writes } = await first.blockedWrites()
+    await first.applyBlocked(writes[0]?.id ?? '')
+    writeFileSync(join(work, 'go'), '')
+    const second = await open(script().toolCall('3', 'job_output', { jobId, waitMs: 60_000 }).step().text('done'), {
+      store,
+      sessionId: first.session.id,
+    })
+    await second.ask('go on')
+    expect(existsSync(join(work, '.vscode/tasks.json'))).toBe(true)
+    expect((await second.blockedWrites()).writes).toEqual([])
+  })
+
+  test('has what it wrote to an overlay of the home folder listed', async () => {
+    const agent = await open(saying({ command: 'true' }))
+    mkdirSync(join(folder, 'keep/home-written/.npm/x'), { recursive: true })
+    writeFileSync(join(folder, 'keep/home-written/.npm/x/y'), 'cached')
+    expect((await agent.blockedWrites()).home).toEqual({
+      folder: join(folder, 'keep/home-written'),
+      files: [{ path: '.npm/x/y', sizeBytes: 6 }],
+      fileCount: 1,
+    })
   })
 
   test('keeps new control files if the user agrees, and harmless repositories without a question', async () => {
@@ -179,14 +303,28 @@ describe('a command in mode sandboxed', () => {
     const titles = answering(agent, 'Put them back')
     await agent.ask('go')
     expect(titles).toHaveLength(1)
+    expect(await blockedOf(agent)).toEqual([
+      expect.not.objectContaining({ outcome: 'applied' }),
+      expect.objectContaining({ what: '.vscode', outcome: 'applied' }),
+    ])
     expect([existsSync(join(work, '.vscode/tasks.json')), existsSync(join(work, 'harmless/.git'))]).toEqual([
       true,
       true,
     ])
   })
 
+  test('has its control files left out without a question if nobody can answer', async () => {
+    const agent = await open(saying(scriptOf('mkdir .vscode; echo {} > .vscode/settings.json')), {
+      whenUnanswered: 'deny',
+    })
+    const titles = answering(agent, 'Put them back')
+    await agent.ask('go')
+    expect([titles, existsSync(join(work, '.vscode'))]).toEqual([[], false])
+    expect((await resultsOf(agent))[0]).toContain('Only the user can put them back, with /blocked.')
+  })
+
   test('that makes a control file in the background has it taken back when the agent reads its end', async () => {
-    const store = openFileStore({ folder: join(folder, 'sessions') })
+    const store = openFileStore({ folder: sessions })
     const first = await open(saying({ ...scriptOf('mkdir .vscode; sleep 0.2'), background: true }), { store })
     await first.ask('go')
     const [jobId = ''] = /job-\w+/.exec(JSON.stringify(await resultsOf(first))) ?? []

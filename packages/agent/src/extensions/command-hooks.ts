@@ -1,4 +1,5 @@
 import type { HookName } from './extension.ts'
+import type { BoxProgram } from '../tools/commands/program-box.ts'
 import { ExtensionFailure } from './extension-failure.ts'
 import { eventJson, resultOf } from './hook-json.ts'
 import { runHookCommand } from './hook-command.ts'
@@ -18,6 +19,8 @@ export interface CommandHooksOptions {
   cwd: string
   env: Readonly<Record<string, string>>
   mayStart: (command: string) => Promise<string | undefined>
+  /** The sandbox of a command. Absent: commands run outside. */
+  box?: BoxProgram
   /** Reports messages that do not count as failures. */
   report: (name: string, hook: string, message: string) => void
 }
@@ -76,17 +79,28 @@ class CommandHookRunner implements Runner {
   }
 
   async #run(event: unknown, { sessionId, cwd, signal }: InvocationCall): Promise<unknown> {
-    const { hook, env, command, mayStart } = this.#options
+    const { hook, env, command, mayStart, report } = this.#options
     const refusal = await mayStart(command.command)
     if (refusal !== undefined) throw new ExtensionFailure('threw', refusal)
     const input = JSON.stringify({ ...eventJson(hook, event), session_id: sessionId, cwd })
-    const ended = await runHookCommand({ command: command.command, input, cwd, env }, signal)
+    const box = await this.#options.box?.({ type: 'hook', command: command.command, cwd })
+    const ended = await runHookCommand({ command: command.command, input, cwd, env, box }, signal).catch(
+      async (error: unknown) => {
+        await box?.settle()
+        throw error
+      },
+    )
+    const taken = await box?.settle()
+    if (taken !== undefined) report(this.name, hook, taken)
     if (signal.aborted) throw new ExtensionFailure('threw', 'It was stopped.', { cause: signal.reason })
     const { exitCode, stdout, stderr } = ended
     if (exitCode === 0) return resultOf(hook, stdout)
     if (exitCode === 2) return this.#blocked(stderr.trim())
     const said = stderr.trim() === '' ? '' : ` It said: ${stderr.trim()}`
-    this.#options.report(this.name, hook, `It ended with ${ended.how} and was ignored.${said}`)
+    const hint = box
+      ? ' It ran in the sandbox. To run it outside, add its command to sandbox.outsideHooks in your settings.'
+      : ''
+    report(this.name, hook, `It ended with ${ended.how} and was ignored.${said}${hint}`)
     return undefined
   }
 

@@ -3,6 +3,7 @@ import { systemClock, type Clock } from '@tapetree/session/util/wait'
 import type { Model } from '../models/model.ts'
 import type { ProviderAddition } from '../models/registry/provider-additions.ts'
 import { commandEnvironment } from '../tools/commands/environment.ts'
+import type { BoxProgram } from '../tools/commands/program-box.ts'
 import type { Tool } from '../tools/tool.ts'
 import { checkOffer, isAdded } from './check-offer.ts'
 import { commandHooks, type CommandHooks } from './command-hooks.ts'
@@ -33,6 +34,8 @@ export interface ExtensionHostOptions {
   commandHooks?: CommandHooks
   /** Called before each start of a command hook: returns a sentence if it must not start. */
   mayStart?: (command: string) => Promise<string | undefined>
+  /** The sandbox of a command hook. Absent: they run outside. */
+  box?: BoxProgram
   /** Base of relative paths, and working folder of commands. Absolute. */
   cwd: string
   /** The environment of extensions and commands. Default: variables known to be harmless. */
@@ -248,8 +251,8 @@ function runnerMakers(options: ExtensionHostOptions, limits: ExtensionLimits): (
   })
   const report = (extension: string, hook: string, message: string): void =>
     options.onProblem?.({ extension, hook, message })
-  const { mayStart = async () => undefined } = options
-  const commands = commandHooks(options.commandHooks ?? {}, { cwd, env, report, mayStart })
+  const { mayStart = async () => undefined, box } = options
+  const commands = commandHooks(options.commandHooks ?? {}, { cwd, env, report, mayStart, ...(box && { box }) })
   return [...loaded, ...commands.map((runner) => () => runner)]
 }
 

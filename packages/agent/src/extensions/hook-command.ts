@@ -2,8 +2,10 @@ import { settledWithin } from '@tapetree/session/util/deadline'
 import { spawn } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import type { Readable } from 'node:stream'
+import type { CommandBox } from '../tools/commands/command.ts'
 import { readProcess } from '../tools/commands/process-table.ts'
 import { endTree, findTree, markVariable } from '../tools/commands/process-tree.ts'
+import { inBox } from '../tools/commands/program-box.ts'
 import { ExtensionFailure } from './extension-failure.ts'
 
 export interface HookCommand {
@@ -12,6 +14,8 @@ export interface HookCommand {
   input: string
   cwd: string
   env: Readonly<Record<string, string>>
+  /** The sandbox in which it runs. */
+  box?: CommandBox | undefined
 }
 
 export interface EndedCommand {
@@ -35,14 +39,15 @@ const drainMs = 200
  * aborts, none of its processes is left.
  */
 export async function runHookCommand(
-  { command, input, cwd, env }: HookCommand,
+  { command, input, cwd, env, box }: HookCommand,
   signal: AbortSignal,
 ): Promise<EndedCommand> {
   signal.throwIfAborted()
   const mark = randomUUID()
-  const process = spawn('/bin/sh', ['-c', command], {
+  const program = inBox({ file: '/bin/sh', args: ['-c', command], env }, box)
+  const process = spawn(program.file, program.args, {
     cwd,
-    env: { ...env, [markVariable]: mark },
+    env: { ...program.env, [markVariable]: mark },
     stdio: ['pipe', 'pipe', 'pipe'],
     detached: true,
   })

@@ -10,6 +10,7 @@ import {
 import { untilAborted, withDeadline } from '@tapetree/session/util/deadline'
 import { z } from 'zod'
 import type { Clock } from '@tapetree/session/util/wait'
+import { inBox, type BoxProgram } from '../tools/commands/program-box.ts'
 import { withoutHidden } from './foreign-text.ts'
 import { HttpTransport, streamEndedCode } from './http-transport.ts'
 import type { McpLimits } from './limits.ts'
@@ -26,6 +27,8 @@ export interface ConnectionOptions {
   clock: Clock
   /** How users sign in, if they can. */
   signIn?: Pick<SignInOptions, 'store' | 'openUrl'>
+  /** The sandbox of a server that is a program. Absent: it runs outside. */
+  box?: BoxProgram
   onToolsChanged: () => void
   onSigningIn: () => void
 }
@@ -66,7 +69,9 @@ export class McpConnection {
     const { server, limits } = options
     if (server.type === 'stdio') {
       const { maxMessageBytes } = limits
-      return McpConnection.#connect(options, new StdioTransport({ ...server, maxMessageBytes }), signal)
+      const box = await options.box?.({ type: 'server', name: options.name, cwd: server.cwd })
+      const program = { ...inBox(server, box), cwd: server.cwd, maxMessageBytes }
+      return McpConnection.#connect(options, new StdioTransport(program), signal)
     }
     return McpConnection.#openHttp(options, server, signal)
   }

@@ -1,5 +1,6 @@
 import { untilAborted } from '@tapetree/session/util/deadline'
 import type { Clock } from '@tapetree/session/util/wait'
+import type { BoxProgram } from '../tools/commands/program-box.ts'
 import type { Tool } from '../tools/tool.ts'
 import type { CallResult, McpConnection } from './connection.ts'
 import { withoutHidden } from './foreign-text.ts'
@@ -33,6 +34,8 @@ export interface McpServerOptions extends ServerPlace {
   signIn?: Pick<SignInOptions, 'store' | 'openUrl'>
   /** Called before each start: returns a sentence if it must not start. */
   mayStart?: (server: string) => Promise<string | undefined>
+  /** The sandbox of a server that is a program. Absent: it runs outside. */
+  box?: BoxProgram
   limits: McpLimits
   clock: Clock
   observe: (state: McpServerState) => void

@@ -1,4 +1,5 @@
 import { systemClock, type Clock } from '@tapetree/session/util/wait'
+import type { BoxProgram } from '../tools/commands/program-box.ts'
 import type { Tool } from '../tools/tool.ts'
 import { defaultMcpLimits, type McpLimits } from './limits.ts'
 import { McpServer, type McpServerState } from './mcp-server.ts'
@@ -16,6 +17,8 @@ export interface McpServersOptions extends ServerPlace {
   signIn?: Pick<SignInOptions, 'store' | 'openUrl'>
   /** Called before each start of a server: returns a sentence if it must not start. */
   mayStart?: (server: string) => Promise<string | undefined>
+  /** The sandbox of a server that is a program. Absent: it runs outside. */
+  box?: BoxProgram
   limits?: Partial<McpLimits>
   clock?: Clock
   observe?: (event: { server: string; state: McpServerState }) => void

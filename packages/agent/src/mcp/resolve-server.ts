@@ -1,9 +1,8 @@
-import { resolve, delimiter, isAbsolute, join } from 'node:path'
+import { resolve } from 'node:path'
+import { findProgram, isProgram } from '../util/find-program.ts'
 import { hashOf } from '../util/request-hash.ts'
 import { ServerProblem } from './server-problem.ts'
 import type { HttpSettings, McpServerSettings } from './server-settings.ts'
-import { constants } from 'node:fs'
-import { access, stat } from 'node:fs/promises'
 
 /** The settings of a server, resolved for this machine and folder. */
 export type ResolvedServer = (
@@ -35,7 +34,7 @@ export async function resolveServer(
   const { command, args } = settings
   const env = serverEnvironment(environment, settings.env)
   const folder = resolve(cwd, settings.cwd ?? '.')
-  const file = await findProgram(command, { cwd: folder, path: env['PATH'] })
+  const file = await programOf(command, { cwd: folder, path: env['PATH'] })
   if (file === undefined) throw new ServerProblem(`There is no program ${command}.`, { isFinal: true })
   const { pass, set } = settings.env
   const origin = hashOf({ type: 'stdio', file, args, pass: [...pass].sort(), set, cwd: settings.cwd ? folder : null })
@@ -43,25 +42,13 @@ export async function resolveServer(
 }
 
 /** Resolves a command to a file as the system would, so that the approved program is the one that is started. */
-async function findProgram(
+async function programOf(
   command: string,
   { cwd, path }: { cwd: string; path: string | undefined },
 ): Promise<string | undefined> {
-  if (command.includes('/')) return (await isProgram(resolve(cwd, command))) ? resolve(cwd, command) : undefined
-  // A relative folder would mean a different program in every working folder.
-  for (const folder of (path ?? '').split(delimiter).filter(isAbsolute)) {
-    if (await isProgram(join(folder, command))) return join(folder, command)
-  }
-  return undefined
-}
-
-async function isProgram(file: string): Promise<boolean> {
-  try {
-    await access(file, constants.X_OK)
-    return (await stat(file)).isFile()
-  } catch {
-    return false // missing, or not executable for us
-  }
+  if (!command.includes('/')) return findProgram(command, path)
+  const file = resolve(cwd, command)
+  return (await isProgram(file)) ? file : undefined
 }
 
 /** Variables that programs may need and that reveal nothing. */

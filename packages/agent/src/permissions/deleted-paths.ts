@@ -54,8 +54,11 @@ function findDeletions(words: readonly Word[], folders: readonly string[]): Dele
   const options = words.findIndex((word) => /^[-(!]/.test(startOf(word)))
   const places = words.slice(0, options === -1 ? words.length : options)
   const name = texts[texts.indexOf('-name') + 1]
+  // With another operator, or wildcards that our patterns do not have, files with other names may be deleted, too.
   const isNarrow =
-    texts.filter((text) => text === '-name').length === 1 && !texts.includes('-o') && !texts.includes('!')
+    texts.filter((text) => text === '-name').length === 1 &&
+    !texts.some((text) => text !== undefined && ['-o', '-or', '!', '-not', ','].includes(text)) &&
+    !/[[\\/]/.test(name ?? '')
   return folders
     .flatMap((folder) => (places.length === 0 ? [{ path: folder }] : places.flatMap((word) => pathsIn(word, folder))))
     .map(({ path }) => ({ path, ...(isNarrow && name !== undefined && { name }) }))

@@ -6,6 +6,7 @@ import { TestAgent } from '../testing/test-agent.ts'
 import { defineTool, type GateCall, type Access } from '../tools/tool.ts'
 import { PermissionGate, type GatePolicy } from './gate.ts'
 import { Requests, type PermissionRequest } from './requests.ts'
+import type { Rule } from './rules.ts'
 
 const place = { cwd: '/repo', home: '/home/me' }
 const { signal: never } = new AbortController()
@@ -104,6 +105,26 @@ test('a grant for the session holds without another request, also after a restar
   const [asked] = await waiting(laterRequests, 1)
   await laterRequests.answer({ requestId: asked!.requestId, outcome: 'rejected' })
   expect(await other).toMatchObject({ type: 'denied' })
+})
+
+test('a grant for the project is offered if it can be kept, and keeps what the request showed', async () => {
+  await using session = await memoryStore().create()
+  const requests = new Requests(session)
+  const kept: unknown[] = []
+  const keepRules = async (rules: readonly Rule[]): Promise<void> => void kept.push(...rules)
+  const gate = new PermissionGate({ requests, policy: () => ({ mode: 'ask', ...place }), keepRules })
+  const verdict = gate.admit(command('npm run test'), never)
+  const [request] = await waiting(requests, 1)
+  expect(request?.options.map(({ label }) => label)).toEqual([
+    'Allow once',
+    'Allow in this session: `npm run test`',
+    'Allow in this project: `npm run test`',
+    'Do not allow',
+  ])
+  await requests.answer({ requestId: request!.requestId, outcome: 'allowed', optionId: 'allow_project' })
+  expect(await verdict).toEqual({ type: 'allowed' })
+  expect(kept).toEqual([{ effect: 'allow', type: 'command', match: ['npm', 'run', 'test'] }])
+  expect(await gate.admit(command('npm run test', 'again'), never)).toEqual({ type: 'allowed' })
 })
 
 test('a grant in the log that is not an allow rule is ignored', async () => {

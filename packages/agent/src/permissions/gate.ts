@@ -19,12 +19,14 @@ export interface PermissionGateOptions {
   whenUnanswered?: 'wait' | 'deny'
   /** The sandbox of the session. Without it, mode `sandboxed` is like `ask`. */
   sandbox?: GateSandbox
+  /** Stores rules for later sessions of this project. Without it, the user can allow only for the session. */
+  keepRules?: (rules: readonly Rule[]) => Promise<void>
 }
 
 /** What the gate must know about the sandbox of a session. */
 export interface GateSandbox {
   isUsable(): Promise<boolean>
-  /** What a command in it may do, for permission requests: "may write in /repo, may not use the network". */
+  /** What a command in it may do, for permission requests: "may write in /repo, may reach registry hosts". */
   describe(): Promise<string>
   /** The first of these files that exists and that no snapshot holds. */
   findUnheld(deletions: readonly Deletion[]): Promise<string | undefined>
@@ -39,7 +41,7 @@ export class PermissionGate implements Gate {
   }
 
   async admit(call: GateCall, signal: AbortSignal): Promise<Verdict> {
-    const { requests, whenUnanswered = 'wait' } = this.#options
+    const { requests, whenUnanswered = 'wait', keepRules } = this.#options
     const judgement = await this.#judgeWithFiles(call)
     const { box } = 'box' in judgement ? judgement : {}
     switch (judgement.effect) {
@@ -60,9 +62,12 @@ export class PermissionGate implements Gate {
           tool,
           title: titleOf(call, [judgement.reason, ...(await this.#placeOf(call, box))]),
           input,
-          options: optionsFor(judgement),
+          options: optionsFor(judgement, { canKeep: keepRules !== undefined }),
         }
-        const verdict = verdictOf(await requests.ask(question, signal))
+        const result = await requests.ask(question, signal)
+        // The rules of this judgement, not those in the answer: an answer cannot widen them.
+        if (result.optionId === allowInProject && result.outcome === 'allowed') await keepRules?.(judgement.grant ?? [])
+        const verdict = verdictOf(result)
         return verdict.type === 'allowed' && box ? { ...verdict, box } : verdict
       }
       default:
@@ -91,9 +96,10 @@ export class PermissionGate implements Gate {
 
   /** Where a command runs if the user allows it. */
   async #placeOf({ access }: GateCall, box: BoxKind | undefined): Promise<string[]> {
-    if (!access.some(({ type }) => type === 'command') || !(await this.#hasSandbox())) return []
-    if (box === undefined) return ['If you allow it, it runs outside of the sandbox, with all your rights.']
-    return [`It runs in the sandbox: ${(await this.#options.sandbox?.describe()) ?? ''}.`]
+    if (!access.some(({ type }) => type === 'command' || type === 'connect') || !(await this.#hasSandbox())) return []
+    const isInside = box !== undefined || access.every(({ type }) => type === 'connect')
+    if (!isInside) return ['If you allow it, it runs outside of the sandbox, with all your rights.']
+    return [`In the sandbox: ${(await this.#options.sandbox?.describe()) ?? ''}.`]
   }
 
   /**
@@ -111,10 +117,16 @@ export class PermissionGate implements Gate {
 
   #judge(call: Pick<GateCall, 'tool' | 'readOnly' | 'access'>, hasSandbox = false): Judgement {
     const { rules, ...policy } = this.#options.policy()
-    const { user = [], project = [], trustsProject = false } = rules ?? {}
-    const session = this.#options.requests.grants.flatMap(rulesGranted)
-    return judgeCall(call, { ...policy, hasSandbox, rules: { user, project, session, trustsProject } })
+    return judgeCall(call, { ...policy, hasSandbox, rules: rulesInForce(rules, this.#options.requests.grants) })
   }
+}
+
+/** The rules of a policy, and those that the user granted in the session. */
+export function rulesInForce(
+  { user = [], project = [], trustsProject = false }: Partial<Omit<RuleLayers, 'session'>> = {},
+  grants: readonly Record<string, unknown>[],
+): RuleLayers {
+  return { user, project, session: grants.flatMap(rulesGranted), trustsProject }
 }
 
 /** A grant comes from a file: only valid allow rules count. */
@@ -130,12 +142,23 @@ function rulesGranted(grant: Record<string, unknown>): Rule[] {
 const allowOnce: PermissionOption = { optionId: 'allow_once', label: 'Allow once', kind: 'allow_once' }
 const rejectOnce: PermissionOption = { optionId: 'reject_once', label: 'Do not allow', kind: 'reject_once' }
 
-function optionsFor({ grant }: Extract<Judgement, { effect: 'ask' }>): RequestOption[] {
+const allowInProject = 'allow_project'
+
+function optionsFor(
+  { grant }: Extract<Judgement, { effect: 'ask' }>,
+  { canKeep }: { canKeep: boolean },
+): RequestOption[] {
   if (!grant) return [allowOnce, rejectOnce]
-  const label = visibleText(`Allow in this session: ${grant.map(describe).join(', ')}`)
+  const always = (optionId: string, where: string): RequestOption => ({
+    optionId,
+    label: visibleText(`Allow in this ${where}: ${grant.map(describe).join(', ')}`),
+    kind: 'allow_always',
+    grant: { rules: [...grant] },
+  })
   return [
     allowOnce,
-    { optionId: 'allow_always', label, kind: 'allow_always', grant: { rules: [...grant] } },
+    always('allow_always', 'session'),
+    ...(canKeep ? [always(allowInProject, 'project')] : []),
     rejectOnce,
   ]
 }
@@ -186,6 +209,8 @@ function describeAccess(access: Access): string {
       return `Run in ${access.cwd}: ${access.command}`
     case 'fetch':
       return `Fetch ${access.url}`
+    case 'connect':
+      return `Reach ${targetOf(access)} from the sandbox, for: ${access.command}`
     case 'tool':
       return `Use ${access.name}`
     case 'ask':
@@ -194,6 +219,11 @@ function describeAccess(access: Access): string {
       access satisfies never
       return ''
   }
+}
+
+function targetOf({ host, port }: Extract<Access, { type: 'connect' }>): string {
+  const name = host.includes(':') ? `[${host}]` : host
+  return port === 443 || port === 80 ? name : `${name}:${port}`
 }
 
 function verdictOf({ outcome, text }: PermissionResult): Verdict {

@@ -37,6 +37,11 @@ function judgeAccess(access: Access, policy: Policy): Judgement {
       })
     case 'fetch':
       return judgeFetch(access.url, policy)
+    case 'connect':
+      return judgeHost(access.host, policy, {
+        deed: 'reaching',
+        reason: `No rule allows this host. To allow it always, add "fetch ${access.host}" to permissions.allow in your settings.`,
+      })
     case 'ask':
       return allowed
     case 'tool':
@@ -47,18 +52,22 @@ function judgeAccess(access: Access, policy: Policy): Judgement {
   }
 }
 
-function judgeFetch(url: string, { rules, mode }: Policy): Judgement {
+function judgeFetch(url: string, policy: Policy): Judgement {
   const host = URL.canParse(url) ? new URL(url).hostname.replace(/\.$/, '') : undefined
   if (host === undefined) return { effect: 'ask', reason: `${url} is not a valid URL.` }
+  return judgeHost(host, policy, { deed: 'fetching from', reason: `It fetches from ${host}.` })
+}
+
+function judgeHost(
+  host: string,
+  { rules, mode }: Policy,
+  { deed, reason }: { deed: string; reason: string },
+): Judgement {
   const effect = effectOf(rules, (rule) => matchHost(rule, host))
-  if (effect === 'deny') return { effect, reason: `A rule forbids fetching from ${host}.` }
-  if (effect === 'ask') return { effect, reason: `A rule requires permission to fetch from ${host}.` }
+  if (effect === 'deny') return { effect, reason: `A rule forbids ${deed} ${host}.` }
+  if (effect === 'ask') return { effect, reason: `A rule requires permission for ${deed} ${host}.` }
   if (effect === 'allow' || mode === 'auto') return allowed
-  return {
-    effect: 'ask',
-    reason: `It fetches from ${host}.`,
-    grant: [{ effect: 'allow', type: 'fetch', match: host }],
-  }
+  return { effect: 'ask', reason, grant: [{ effect: 'allow', type: 'fetch', match: host }] }
 }
 
 function judgeTool({ name, readOnly }: Extract<Access, { type: 'tool' }>, { rules, mode }: Policy): Judgement {

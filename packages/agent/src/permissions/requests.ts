@@ -47,7 +47,7 @@ export class Requests {
   }
 
   /** Whether a request for this call is pending, or has an answer that the call has not received yet. */
-  hasAsked(call: Pick<PermissionRequest, 'callId' | 'tool'>): boolean {
+  hasAsked(call: Pick<PermissionRequest, 'callId' | 'tool' | 'input'>): boolean {
     return [...this.#session.pendingPermissions, ...this.#early.values()].some((each) => isSameCall(each, call))
   }
 
@@ -149,11 +149,13 @@ export class Requests {
 /** For how many requests the first answer is remembered. */
 const maxRemembered = 1000
 
+/** A running command may ask about several hosts at the same time: each is a request of its own. */
 function isSameCall(
-  left: Pick<PermissionRequest, 'callId' | 'tool'>,
-  right: Pick<PermissionRequest, 'callId' | 'tool'>,
+  left: Pick<PermissionRequest, 'callId' | 'tool' | 'input'>,
+  right: Pick<PermissionRequest, 'callId' | 'tool' | 'input'>,
 ): boolean {
-  return left.callId !== undefined && left.callId === right.callId && left.tool === right.tool
+  const isSame = left.callId !== undefined && left.callId === right.callId && left.tool === right.tool
+  return isSame && left.input?.['host'] === right.input?.['host']
 }
 
 function completed(

@@ -149,7 +149,7 @@ describe('a gate with a sandbox', () => {
       policy: () => ({ mode: 'sandboxed', cwd, home: '/home/me' }),
       sandbox: {
         isUsable: () => Promise.resolve(true),
-        describe: () => Promise.resolve('may write in /repo, may not use the network'),
+        describe: () => Promise.resolve('may write in /repo, may reach registry hosts'),
         findUnheld: () => Promise.resolve(undefined),
         ...sandbox,
       },
@@ -217,7 +217,7 @@ describe('a gate with a sandbox', () => {
     })
     const verdict = admit('rm -rf data')
     expect(await answerWhenAsked(requests)).toMatch(
-      /It deletes \/repo\/data\/own\.db, which no snapshot holds\.\nIt runs in the sandbox: may write in \/repo/,
+      /It deletes \/repo\/data\/own\.db, which no snapshot holds\.\nIn the sandbox: may write in \/repo, may reach registry hosts\.$/,
     )
     expect(await verdict).toEqual({ type: 'allowed', box: 'writable' })
     for (const command of ['git clean -fdx', 'find . -name "*.log" -delete', 'rm $x', 'ls | xargs rm']) {
@@ -232,6 +232,19 @@ describe('a gate with a sandbox', () => {
       [{ path: '/repo' }],
       [{ path: '/repo' }],
     ])
+  })
+
+  test.each([
+    ['find . -not -name "*.log" -delete'],
+    ['find . -name "*.log" -or -size 1 -delete'],
+    ['find . -name "[o]wn.db" -delete'],
+    ['find . -name "own\\?db" -delete'],
+  ])('takes all files as deleted if the names cannot be told: %s', async (command) => {
+    const asked: unknown[] = []
+    const findUnheld = (deletions: unknown): Promise<undefined> => Promise.resolve(void asked.push(deletions))
+    const { admit } = await gateWith({ findUnheld })
+    await admit(command)
+    expect(asked).toEqual([[{ path: '/repo' }]])
   })
 
   test('asks as in mode ask if the sandbox cannot be used', async () => {

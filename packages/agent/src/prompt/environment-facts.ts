@@ -73,7 +73,7 @@ function changesText({ staged, unstaged, untracked, conflicted, isCut }: GitChan
 
 /** Returns a function that gives the facts if they changed since its last call. */
 export function watchEnvironment(
-  place: Pick<GitStatePlace, 'cwd' | 'clock' | 'trustedRoot' | 'environment'>,
+  place: Pick<GitStatePlace, 'cwd' | 'clock' | 'trustedRoot' | 'environment' | 'box'>,
 ): () => Promise<string | undefined> {
   let told = ''
   return async () => {

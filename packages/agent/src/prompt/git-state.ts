@@ -2,6 +2,7 @@ import { join } from 'node:path'
 import type { Clock } from '@tapetree/session/util/wait'
 import { findRepository, repositoryProblem, type Repository } from '../permissions/shell/programs/git-repository.ts'
 import { readLimited } from '../resources/resource-files.ts'
+import type { BoxProgram } from '../tools/commands/program-box.ts'
 import { runGit } from '../workspace/run-git.ts'
 
 export interface GitState {
@@ -31,6 +32,8 @@ export interface GitStatePlace {
   /** The environment in which git runs. */
   environment?: Readonly<Record<string, string | undefined>>
   signal?: AbortSignal
+  /** The sandbox in which git runs. */
+  box?: BoxProgram
 }
 
 const limitMs = 1000
@@ -62,7 +65,7 @@ interface StatusOutput {
 
 async function runStatus(
   root: string,
-  { cwd, clock, environment, signal }: GitStatePlace,
+  { cwd, clock, environment, signal, box }: GitStatePlace,
 ): Promise<StatusOutput | undefined> {
   const ran = await runGit(statusArguments, {
     cwd,
@@ -71,6 +74,7 @@ async function runStatus(
     limitMs,
     maxBytes: maxOutput,
     ...(environment && { environment }),
+    ...(box && { box: await box({ type: 'git', cwd }) }),
     ...(signal && { signal }),
   })
   return ran.type === 'ran' ? { output: ran.output.toString('utf8'), isCut: ran.isCut } : undefined

@@ -17,6 +17,8 @@ export interface RunDeps {
   systemPrompt: () => string
   gate: Gate
   requests: Requests
+  /** Nobody can answer a question of a tool, so none is asked. */
+  isUnattended?: boolean
   /** The host of the session, recorded in `run_start`. */
   owner?: string
   /** The base of relative paths, absolute. */

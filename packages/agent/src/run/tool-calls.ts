@@ -1,10 +1,12 @@
 import type { ToolUse } from '@tapetree/session'
 import { askUser, type PermissionRequest, type PermissionResult } from '../permissions/requests.ts'
 import type {
+  Access,
   Answer,
   BoxKind,
   CheckedCall,
   GateCall,
+  HostTarget,
   Question,
   StartDetails,
   Tool,
@@ -111,10 +113,7 @@ interface AdmittedCall {
 
 /** Asks the gate. The call has not started yet, so a steer or an abort withdraws the question. */
 async function admit({ call, tool, checked }: AdmittedCall, open: OpenRun): Promise<Verdict> {
-  const steered = new AbortController()
-  const stopWatching = open.onSteer(() => {
-    if (open.deps.settings.steerPolicy !== 'after-batch') steered.abort()
-  })
+  const steered = steering(open)
   const { id: callId, name, input } = call
   const asked: GateCall = {
     runId: open.runId,
@@ -134,7 +133,7 @@ async function admit({ call, tool, checked }: AdmittedCall, open: OpenRun): Prom
     if (steered.signal.aborted) return { type: 'denied', reason: resultText.skipped }
     throw error
   } finally {
-    stopWatching()
+    steered.stop()
   }
 }
 
@@ -217,10 +216,43 @@ function toolContextOf(open: OpenRun, call: ToolUse, signal: AbortSignal): ToolC
       off += text.length
     },
     ask: (question) => ask(open, call, question, signal),
+    reach: (target, withdrawn) => reach(open, call, target, AbortSignal.any([signal, withdrawn])),
   }
 }
 
-function ask(open: OpenRun, call: ToolUse, question: Question, signal: AbortSignal): Promise<Answer> {
+/** The command has started, so a steer withdraws only the question. */
+async function reach(
+  open: OpenRun,
+  { id: callId, name: tool, input }: ToolUse,
+  target: HostTarget,
+  signal: AbortSignal,
+): Promise<Verdict | undefined> {
+  const command = typeof input['command'] === 'string' ? input['command'] : tool
+  const access: Access[] = [{ type: 'connect', ...target, command }]
+  const { host } = target
+  const asked = { runId: open.runId, callId, tool, readOnly: false, input: { ...input, host }, access }
+  const steered = steering(open)
+  try {
+    return await open.deps.gate.admit(asked, AbortSignal.any([signal, steered.signal]))
+  } catch (error) {
+    if (signal.aborted || steered.signal.aborted) return undefined
+    throw error
+  } finally {
+    steered.stop()
+  }
+}
+
+/** Aborts when the user sends a message, unless such messages wait for the calls. */
+function steering(open: OpenRun): { signal: AbortSignal; stop: () => void } {
+  const steered = new AbortController()
+  const stop = open.onSteer(() => {
+    if (open.deps.settings.steerPolicy !== 'after-batch') steered.abort()
+  })
+  return { signal: steered.signal, stop }
+}
+
+async function ask(open: OpenRun, call: ToolUse, question: Question, signal: AbortSignal): Promise<Answer> {
+  if (open.deps.isUnattended) return { text: '', isCancelled: true }
   const asker = { runId: open.runId, callId: call.id, tool: call.name, input: call.input }
   return askUser(question, asker, (request) => askUnlessSteered(open, request, signal))
 }
@@ -231,18 +263,14 @@ async function askUnlessSteered(
   request: Omit<PermissionRequest, 'requestId'>,
   signal: AbortSignal,
 ): Promise<PermissionResult | undefined> {
-  const { requests, settings } = open.deps
-  const steered = new AbortController()
-  const stopWatching = open.onSteer(() => {
-    if (settings.steerPolicy !== 'after-batch') steered.abort()
-  })
+  const steered = steering(open)
   try {
-    return await requests.ask(request, AbortSignal.any([signal, steered.signal]))
+    return await open.deps.requests.ask(request, AbortSignal.any([signal, steered.signal]))
   } catch (error) {
     if (signal.aborted || !steered.signal.aborted) throw error
     return undefined
   } finally {
-    stopWatching()
+    steered.stop()
   }
 }
 

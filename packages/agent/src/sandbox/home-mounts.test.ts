@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'nod
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { bwrapArguments } from './bwrap-arguments.ts'
+import { bwrapArguments, type BoxNetwork } from './bwrap-arguments.ts'
 import { homeMounts } from './home-mounts.ts'
 
 let folder: string
@@ -36,7 +36,18 @@ test('secrets are hidden after the overlay is mounted, not before', () => {
     hidden: [{ path: '/home/me/.ssh', isFolder: true }],
     overlay: ['--overlay-src', '/home/me', '--overlay', '/u', '/w', '/home/me'],
   }
-  const argv = bwrapArguments('bwrap', policy, '/w')
+  const argv = bwrapArguments('bwrap', policy, { cwd: '/w' })
   expect(argv.indexOf('--overlay')).toBeGreaterThan(argv.indexOf('--ro-bind'))
   expect(argv.indexOf('/home/me/.ssh')).toBeGreaterThan(argv.indexOf('--overlay'))
+})
+
+test('a box has a network of its own, the one that was entered, or that of the machine with its name servers', () => {
+  const policy = { writable: [], scratch: '/s', caches: [], hidden: [], pinned: [], readOnly: [], hiddenInside: [] }
+  const boxWith = (network?: BoxNetwork): string =>
+    bwrapArguments('bwrap', policy, { cwd: '/w', ...(network && { network }) }).join(' ')
+  expect(boxWith()).toContain('--unshare-net')
+  expect(boxWith({ type: 'entered' })).not.toContain('--unshare-net')
+  const shared = boxWith({ type: 'machine', nameServers: '/run/resolve/conf' })
+  expect(shared).not.toContain('--unshare-net')
+  expect(shared).toContain('--tmpfs /run --ro-bind /run/resolve/conf /run/resolve/conf')
 })

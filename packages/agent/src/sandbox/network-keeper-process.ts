@@ -54,24 +54,25 @@ async function readOrder(): Promise<KeeperOrder | undefined> {
 
 async function keep(order: KeeperOrder): Promise<void> {
   const { folder, idleMs } = order
-  const control = await listen(folder)
-  // Another keeper of this session was quicker.
-  if (!control) return announce()
-  try {
-    const { entrance, namespace } = await makeNamespace(order.bwrap)
-    const agents = new Agents(join(folder, eventsFile), namespace)
-    const proxy = new Proxy({
-      rules: () => agents.rules,
-      ask: (target, signal) => agents.ask(target, signal),
-      onEvent: (event) => agents.report(event),
-      ...(order.hosts && withTable(order.hosts)),
-    })
-    entrance.on('connection', (socket) => proxy.serve(socket))
-    control.on('connection', (socket) => agents.add(socket))
-    announce()
-    await idle(agents, { namespace, idleMs })
-  } finally {
-    rmSync(join(folder, controlSocket), { force: true })
+  if (await isKept(folder)) return announce()
+  const { entrance, namespace } = await makeNamespace(order.bwrap)
+  const agents = new Agents(join(folder, eventsFile), namespace)
+  const proxy = new Proxy({
+    rules: () => agents.rules,
+    ask: (target, signal) => agents.ask(target, signal),
+    onEvent: (event) => agents.report(event),
+    ...(order.hosts && withTable(order.hosts)),
+  })
+  agents.onRules = () => proxy.reconsider()
+  entrance.on('connection', (socket) => proxy.serve(socket))
+  const control = createServer((socket) => agents.add(socket))
+  // If another keeper of this session was quicker, the agent connects to that one.
+  const isListening = await alone(folder, () => listen(control, folder))
+  announce()
+  for (let isNeeded = isListening; isNeeded;) {
+    await untilIdle(agents, { namespace, idleMs })
+    // An agent may have connected meanwhile.
+    isNeeded = await alone(folder, async () => agents.isAttended || !closeControl(control, folder))
   }
 }
 
@@ -79,17 +80,32 @@ function announce(): void {
   process.stdout.write('{}\n')
 }
 
-/** Undefined if a keeper of this session is running. The socket of one that was killed is replaced. */
-async function listen(folder: string): Promise<Server | undefined> {
+/** Keepers of one session start and end one after the other, so that none removes the socket of another. */
+async function alone<T>(folder: string, work: () => Promise<T>): Promise<T> {
+  // Loaded on demand: the program that opens the entrance does not need it.
+  const { withFileLock } = await import('@tapetree/session/stores/file')
+  return withFileLock(join(folder, 'keeper'), work)
+}
+
+async function isKept(folder: string): Promise<boolean> {
   const running = await connectToKeeper(folder)
-  if (running) {
-    running.destroy()
-    return undefined
-  }
+  running?.destroy()
+  return running !== undefined
+}
+
+/** False if a keeper of this session is running. The socket of one that was killed is replaced. */
+async function listen(control: Server, folder: string): Promise<boolean> {
+  if (await isKept(folder)) return false
   rmSync(join(folder, controlSocket), { force: true })
-  const server = createServer().listen(shortPath(folder).path)
-  await once(server, 'listening')
-  return server
+  control.listen(shortPath(folder).path)
+  await once(control, 'listening')
+  return true
+}
+
+function closeControl(control: Server, folder: string): true {
+  control.close()
+  rmSync(join(folder, controlSocket), { force: true })
+  return true
 }
 
 /** bubblewrap makes the namespace and its loopback. It is held by open files, not by a process. */
@@ -130,6 +146,12 @@ class Agents {
   readonly #namespace: NetworkNamespace
   readonly #connected = new Set<Socket>()
   readonly #questions = new Map<number, { agent: Socket; resolve: (answer: ProxyAnswer) => void }>()
+  onRules: () => void = () => undefined
+  /** The last agent said that it ends, so no command is on its way. */
+  hasLeft = false
+  /** No agent has connected yet. */
+  isNew = true
+  #onLeave: () => void = () => undefined
   #count = 0
 
   constructor(file: string, namespace: NetworkNamespace) {
@@ -143,18 +165,38 @@ class Agents {
 
   add(agent: Socket): void {
     this.#connected.add(agent)
+    this.hasLeft = false
+    this.isNew = false
     agent.on('error', () => agent.destroy())
     agent.on('close', () => {
       this.#connected.delete(agent)
       for (const question of this.#questions.values()) if (question.agent === agent) question.resolve('unattended')
     })
-    createInterface(agent).on('line', (line) => this.#receive(agent, JSON.parse(line) as ToKeeper))
+    // The reader emits the error of its socket again.
+    const reader = createInterface(agent).on('error', () => undefined)
+    reader.on('line', (line) => this.#receive(agent, JSON.parse(line) as ToKeeper))
   }
 
-  /** Asks the agent that came last. */
+  /** Asks the agents, the newest first, until one knows the call. */
   async ask(target: ProxyTarget, signal: AbortSignal): Promise<ProxyAnswer> {
-    const agent = [...this.#connected].at(-1)
-    if (!agent) return 'unattended'
+    for (const agent of [...this.#connected].toReversed()) {
+      const answer = await this.#askAgent(agent, target, signal)
+      if (answer !== 'unattended' || signal.aborted) return answer
+    }
+    return 'unattended'
+  }
+
+  /** Resolves after the time, or soon after the last agent has said that it ends. */
+  async wait(ms: number): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>()
+    const timer = setTimeout(resolve, this.hasLeft ? Math.min(ms, leftMs) : ms)
+    this.#onLeave = () => setTimeout(resolve, Math.min(ms, leftMs))
+    await promise
+    clearTimeout(timer)
+    this.#onLeave = () => undefined
+  }
+
+  async #askAgent(agent: Socket, target: ProxyTarget, signal: AbortSignal): Promise<ProxyAnswer> {
     const id = ++this.#count
     const { promise, resolve } = Promise.withResolvers<ProxyAnswer>()
     this.#questions.set(id, { agent, resolve })
@@ -179,9 +221,13 @@ class Agents {
     switch (message.type) {
       case 'rules':
         this.rules = message.rules
+        this.onRules()
         return send(agent, { type: 'ready', namespace: this.#namespace })
       case 'answer':
         return this.#questions.get(message.id)?.resolve(message.answer)
+      case 'leave':
+        this.hasLeft = true
+        return this.#onLeave()
       default:
         message satisfies never
     }
@@ -192,19 +238,26 @@ function send(agent: Socket, message: FromKeeper): void {
   if (agent.writable) agent.write(`${JSON.stringify(message)}\n`)
 }
 
+/** How soon a keeper ends after the last agent has said that it ends. */
+const leftMs = 100
+/** How long the agent that started the keeper may take to connect. */
+const firstMs = 30_000
+
 /** Resolves when no agent is connected and no command runs. */
-function idle(agents: Agents, { namespace, idleMs }: { namespace: NetworkNamespace; idleMs: number }): Promise<void> {
+async function untilIdle(
+  agents: Agents,
+  { namespace, idleMs }: { namespace: NetworkNamespace; idleMs: number },
+): Promise<void> {
   const link = readlinkSync(`/proc/self/fd/${namespace.net}`)
-  let checks = 0
-  return new Promise((resolve) => {
-    const timer = setInterval(() => {
-      checks = agents.isAttended || isOccupied(link) ? 0 : checks + 1
-      // Twice, because a command that the agent ordered before it died may still be on its way into the namespace.
-      if (checks < 2) return
-      clearInterval(timer)
-      resolve()
-    }, idleMs)
-  })
+  const started = Date.now()
+  // Twice, because a command that the agent ordered before it died may still be on its way into the namespace.
+  for (let checks = 0; checks < 2;) {
+    await agents.wait(idleMs)
+    const isAwaited = agents.isNew && Date.now() - started < firstMs
+    const isUsed = agents.isAttended || isAwaited || isOccupied(link)
+    checks = isUsed ? 0 : checks + 1
+    if (isUsed) agents.hasLeft = false
+  }
 }
 
 function isOccupied(namespace: string): boolean {

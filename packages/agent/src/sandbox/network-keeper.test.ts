@@ -233,6 +233,24 @@ describe('the keeper of the network', () => {
     expect(await agent.run(get('other.example'))).toBe(`200 hello other.example:${port}`)
   })
 
+  test('lets no command start after it was killed, which a plain sentence says', async () => {
+    const support = await probeSandbox()
+    const bwrap = support.type === 'bubblewrap' ? support.path : ''
+    const keeper = new NetworkKeeper({ folder: networkFolder, bwrap, rules: noRules, idleMs: 100 })
+    const { argv } = await keeper.join([])
+    for (const pid of await onlyKeeper()) process.kill(pid, 'SIGKILL')
+    await vi.waitFor(() => expect(keepers()).toEqual([]), { timeout: 9000, interval: 50 })
+    const [file = '', ...args] = argv
+    const { status, stdout, stderr } = spawnSync(file, [...args, 'echo', 'ran'], { encoding: 'utf8' })
+    expect([status, stdout, stderr]).toEqual([
+      1,
+      '',
+      'The command did not start, because the network of the sandbox has ended. The next command gets a new one, so run this one again.\n',
+    ])
+    rmSync(join(networkFolder, controlSocket))
+    await keeper.close()
+  })
+
   test('has rules in force as soon as they are set', async () => {
     const support = await probeSandbox()
     const bwrap = support.type === 'bubblewrap' ? support.path : ''
@@ -257,6 +275,19 @@ describe('the keeper of the network', () => {
       expect(text.stdout.slice(0, 3)).toBe(effect === 'allow' ? '200' : '403')
     }
     await keeper.close()
+  })
+
+  test('is one, however many agents start it at the same moment and however late they connect', async () => {
+    const support = await probeSandbox()
+    const bwrap = support.type === 'bubblewrap' ? support.path : ''
+    for (let round = 0; round < 3; round += 1) {
+      const options = { folder: networkFolder, bwrap, rules: noRules, idleMs: 1 }
+      const all = Array.from({ length: 4 }, () => new NetworkKeeper(options))
+      const boxes = await Promise.all(all.map((each) => each.join([])))
+      expect(new Set(boxes.map(({ argv }) => argv.join(' '))).size).toBe(1)
+      // The next ones start while this one ends.
+      await Promise.all(all.map((each) => each.close()))
+    }
   })
 
   test('is an error, and no open network, where namespaces are forbidden', async () => {

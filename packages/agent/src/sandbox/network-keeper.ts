@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { accessSync, closeSync, constants, mkdirSync, openSync, rmSync } from 'node:fs'
+import { accessSync, closeSync, constants, mkdirSync, openSync } from 'node:fs'
+import { open } from 'node:fs/promises'
 import { connect, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
@@ -18,12 +19,21 @@ export interface NetworkKeeperOptions {
   /** Those of type `fetch` say which hosts are allowed and denied. */
   rules: RuleLayers
   /** Asks the user about a host while the command waits. Without it, hosts that no rule allows are refused. */
-  ask?: (target: ProxyTarget, signal: AbortSignal) => Promise<boolean>
+  ask?: (target: ProxyTarget, signal: AbortSignal) => Promise<HostAnswer>
   onEvent?: (event: ProxyEvent) => void
   /** Addresses of hosts, for tests: they replace the resolver and count as public. */
   hosts?: Readonly<Record<string, string>>
   /** How often the keeper looks whether it is still needed, once no agent is connected. */
   idleMs?: number
+}
+
+/** An object denies with a sentence that says why. Undefined: nobody can be asked about this call. */
+export type HostAnswer = boolean | { denied: string } | undefined
+
+/** What the commands of a call reached through the proxy, and what it refused to them. */
+export interface CallTraffic {
+  reached: readonly string[]
+  refused: readonly { host: string; count: number; reason: string }[]
 }
 
 /** The order to the keeper, sent through a pipe. */
@@ -37,7 +47,11 @@ export interface NetworkNamespace {
   port: number
 }
 
-export type ToKeeper = { type: 'rules'; rules: RuleLayers } | { type: 'answer'; id: number; answer: ProxyAnswer }
+export type ToKeeper =
+  | { type: 'rules'; rules: RuleLayers }
+  | { type: 'answer'; id: number; answer: ProxyAnswer }
+  /** The agent ends in order. */
+  | { type: 'leave' }
 
 export type FromKeeper =
   /** The rules are in force. */
@@ -45,6 +59,15 @@ export type FromKeeper =
   | { type: 'question'; id: number; target: ProxyTarget }
   | { type: 'withdrawn'; id: number }
   | { type: 'event'; event: ProxyEvent }
+
+/** What rules allow, as they write it. */
+export function allowedHosts({ user, session, project, trustsProject }: RuleLayers): string[] {
+  const allowing = [...user, ...session, ...(trustsProject ? project : [])]
+  const hosts = allowing.flatMap(({ effect, type, match }) =>
+    effect === 'allow' && type === 'fetch' && typeof match === 'string' ? [match] : [],
+  )
+  return [...new Set(hosts)]
+}
 
 const defaultIdleMs = 5000
 export const controlSocket = 'keeper.sock'
@@ -57,6 +80,7 @@ export const eventsFile = 'network.jsonl'
  */
 export class NetworkKeeper {
   readonly #options: NetworkKeeperOptions
+  readonly #traffic: TrafficLog
   #rules: RuleLayers
   #connection: Promise<Connection> | undefined
   #isClosed = false
@@ -64,22 +88,36 @@ export class NetworkKeeper {
   constructor(options: NetworkKeeperOptions) {
     this.#options = options
     this.#rules = options.rules
+    this.#traffic = new TrafficLog(join(options.folder, eventsFile))
+  }
+
+  /** No command may see it. */
+  get folder(): string {
+    return this.#options.folder
+  }
+
+  get allowedHosts(): string[] {
+    return allowedHosts(this.#rules)
+  }
+
+  /** Starts the keeper if there is none. Rejects if it cannot be started. */
+  async start(): Promise<void> {
+    findNsenter()
+    await this.#connect()
   }
 
   /**
-   * The command line and environment of a box that joins this network instead of one of its own. Starts the keeper if there is none. Rejects
+   * The command line and environment of a box, made without a network of its own, that enters this one. Starts the keeper if there is none. Rejects
    * if it cannot be started: a command must never run with the network of the machine instead.
    */
   async join(argv: readonly string[], callId?: string): Promise<CommandBox> {
     const { pid, user, net, port } = (await this.#connect()).namespace
+    const [userFile, netFile] = [`/proc/${pid}/fd/${user}`, `/proc/${pid}/fd/${net}`]
     const enter = [
-      findNsenter(),
-      '--preserve-credentials',
-      `--user=/proc/${pid}/fd/${user}`,
-      `--net=/proc/${pid}/fd/${net}`,
-      '--',
+      ...['/bin/sh', '-c', unlessKeeperEnded, 'sh', userFile, netFile],
+      ...[findNsenter(), '--preserve-credentials', `--user=${userFile}`, `--net=${netFile}`, '--'],
     ]
-    return { argv: [...enter, ...argv.filter((each) => each !== '--unshare-net')], env: proxyVariables(port, callId) }
+    return { argv: [...enter, ...argv], env: proxyVariables(port, callId) }
   }
 
   /** Resolves when the rules are in force. */
@@ -87,6 +125,10 @@ export class NetworkKeeper {
     this.#rules = rules
     const connection = await this.#connection?.catch(() => undefined)
     await connection?.setRules(rules)
+  }
+
+  trafficOf(callId: string): Promise<CallTraffic> {
+    return this.#traffic.of(callId)
   }
 
   /** Leaves the keeper to itself. It ends with the last command of the session. */
@@ -110,19 +152,40 @@ export class NetworkKeeper {
   async #open(): Promise<Connection> {
     const { folder } = this.#options
     mkdirSync(folder, { recursive: true, mode: 0o700 })
+    for (let attempt = 1; ; attempt++) {
+      try {
+        return await this.#openOnce()
+      } catch (error) {
+        // A keeper that was about to end may have taken the connection.
+        if (!(error instanceof KeeperEnded) || attempt === maxAttempts) throw error
+      }
+    }
+  }
+
+  async #openOnce(): Promise<Connection> {
+    const { folder } = this.#options
     let socket = await connectToKeeper(folder)
     if (!socket) {
       await startKeeper(this.#options)
       socket = await connectToKeeper(folder)
     }
-    if (!socket) throw new Error('The keeper of the sandbox network has ended at once.')
+    if (!socket) throw new KeeperEnded()
     const connection = await Connection.open(socket, { ...this.#options, rules: this.#rules })
-    socket.once('close', () => {
-      this.#connection = undefined
-      // A killed keeper leaves its socket.
-      if (!this.#isClosed) rmSync(join(folder, controlSocket), { force: true })
-    })
+    socket.once('close', () => void (this.#connection = undefined))
     return connection
+  }
+}
+
+const maxAttempts = 3
+
+/** Runs its other arguments if the namespaces of the keeper, the first two, are still there. The keeper may have been killed since the box was made. */
+const unlessKeeperEnded = `if [ -e "$1" ] && [ -e "$2" ]; then shift 2; exec "$@"; fi
+echo "The command did not start, because the network of the sandbox has ended. The next command gets a new one, so run this one again." >&2
+exit 1`
+
+class KeeperEnded extends Error {
+  constructor() {
+    super('The keeper of the sandbox network has ended.')
   }
 }
 
@@ -142,13 +205,14 @@ class Connection {
     const connection = new Connection(socket, options)
     const ended = once(socket, 'close').then(() => {
       for (const controller of connection.#asking.values()) controller.abort()
-      throw new Error('The keeper of the sandbox network has ended.')
+      throw new KeeperEnded()
     })
     ended.catch(() => undefined)
-    createInterface(socket).on('line', (line) => connection.#receive(JSON.parse(line) as FromKeeper))
+    // If the keeper was killed, a close event follows. The reader emits the error of its socket again.
+    socket.on('error', () => undefined)
+    const reader = createInterface(socket).on('error', () => undefined)
+    reader.on('line', (line) => connection.#receive(JSON.parse(line) as FromKeeper))
     await Promise.race([connection.setRules(options.rules), ended])
-    // It must not keep the agent from ending.
-    socket.unref()
     return connection
   }
 
@@ -157,13 +221,17 @@ class Connection {
     const { promise, resolve } = Promise.withResolvers<void>()
     this.#ready.push(resolve)
     this.#socket.once('close', resolve)
+    // The agent must not end while it waits, and the connection must not keep it from ending otherwise.
+    this.#socket.ref()
     this.#send({ type: 'rules', rules })
     await promise
     this.#socket.off('close', resolve)
+    if (this.#ready.length === 0) this.#socket.unref()
   }
 
   close(): void {
-    this.#socket.destroy()
+    this.#send({ type: 'leave' })
+    this.#socket.end()
   }
 
   #send(message: ToKeeper): void {
@@ -189,14 +257,54 @@ class Connection {
   async #answer(id: number, target: ProxyTarget): Promise<void> {
     const controller = new AbortController()
     this.#asking.set(id, controller)
-    const answer = await this.#ask(target, controller.signal).catch(() => 'deny' as const)
+    const answer = await this.#ask(target, controller.signal).catch(() => 'unattended' as const)
     this.#asking.delete(id)
     this.#send({ type: 'answer', id, answer })
   }
 
   async #ask(target: ProxyTarget, signal: AbortSignal): Promise<ProxyAnswer> {
     if (!this.#options.ask) return 'unattended'
-    return (await this.#options.ask(target, signal)) ? 'allow' : 'deny'
+    const answer = await this.#options.ask(target, signal)
+    return typeof answer === 'boolean' ? (answer ? 'allow' : 'deny') : (answer ?? 'unattended')
+  }
+}
+
+/** Reads the file of events as it grows. The keeper writes to it before it answers a request, so it is complete when a command has ended. */
+class TrafficLog {
+  readonly #file: string
+  readonly #calls = new Map<string, { reached: Set<string>; refused: Map<string, { count: number; reason: string }> }>()
+  #offset = 0
+  #reading: Promise<void> = Promise.resolve()
+
+  constructor(file: string) {
+    this.#file = file
+  }
+
+  async of(callId: string): Promise<CallTraffic> {
+    this.#reading = this.#reading.then(() => this.#read())
+    await this.#reading
+    const { reached = [], refused = [] } = this.#calls.get(callId) ?? {}
+    return { reached: [...reached], refused: Array.from(refused, ([host, rest]) => ({ host, ...rest })) }
+  }
+
+  async #read(): Promise<void> {
+    await using file = await open(this.#file).catch(() => undefined)
+    if (!file) return
+    const bytes = Buffer.alloc(Math.max(0, (await file.stat()).size - this.#offset))
+    const { bytesRead } = await file.read(bytes, 0, bytes.length, this.#offset)
+    const end = bytes.subarray(0, bytesRead).lastIndexOf('\n') + 1
+    this.#offset += end
+    for (const line of bytes.subarray(0, end).toString().split('\n'))
+      if (line !== '') this.#take(JSON.parse(line) as ProxyEvent)
+  }
+
+  #take(event: ProxyEvent): void {
+    const { host, callId } = event
+    if (callId === undefined || (event.type !== 'opened' && event.type !== 'refused')) return
+    const call = this.#calls.get(callId) ?? { reached: new Set(), refused: new Map() }
+    this.#calls.set(callId, call)
+    if (event.type === 'opened') call.reached.add(host)
+    else call.refused.set(host, { count: (call.refused.get(host)?.count ?? 0) + 1, reason: event.reason })
   }
 }
 
@@ -278,5 +386,7 @@ function proxyVariables(port: number, callId?: string): Record<string, string> {
     ),
     NO_PROXY: none,
     no_proxy: none,
+    // Otherwise git asks the proxy first how to name the call.
+    GIT_HTTP_PROXY_AUTHMETHOD: 'basic',
   }
 }

@@ -1,22 +1,31 @@
-import { cp, mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
-import { existsSync } from 'node:fs'
-import { basename, dirname, join, relative } from 'node:path'
+import { mkdir, readFile, writeFile } from 'node:fs/promises'
+import { existsSync, readFileSync } from 'node:fs'
+import { basename, dirname, join } from 'node:path'
 import { repositoryProblem } from '../permissions/shell/programs/git-repository.ts'
 import type { TakenBack } from '../tools/commands/command.ts'
 import { isInside } from '../util/is-inside.ts'
+import { KeptWriteError, type KeptWrites } from './kept-writes.ts'
 import { gitControls, type SandboxFacts } from './sandbox-policy.ts'
 
 /** What can make other programs run something, in the working folders. */
-type ControlFacts = Pick<SandboxFacts, 'folders' | 'repositories' | 'controls' | 'links'>
+type ControlFacts = Pick<SandboxFacts, 'folders' | 'repositories' | 'worktrees' | 'controls' | 'links'>
 
 /** Every control file by its path. A link counts with its target, because a command can make it lead elsewhere. */
-function controlPaths({ repositories, controls, links }: ControlFacts): string[] {
+function controlPaths({ repositories, worktrees, controls, links }: ControlFacts): string[] {
   return [
     ...controls.map(({ path }) => path),
     ...links.map(({ path, target }) => `${path} -> ${target}`),
     ...repositories,
     ...repositories.flatMap((git) => gitControls.map((name) => join(git, name)).filter((path) => existsSync(path))),
+    ...worktrees.flatMap(worktreeProblems),
   ]
+}
+
+/** A worktree that has settings of its own, or takes them from elsewhere. */
+function worktreeProblems(worktree: string): string[] {
+  const [settings, shared] = [join(worktree, 'config.worktree'), join(worktree, 'commondir')]
+  const isUsual = !existsSync(shared) || readFileSync(shared, 'utf8').trim() === '../..'
+  return [...(existsSync(settings) ? [settings] : []), ...(isUsual ? [] : [shared])]
 }
 
 /** Written beside the output of a command, so that the next process knows it, too. */
@@ -28,47 +37,43 @@ export async function rememberControls(spool: string, facts: ControlFacts): Prom
 }
 
 interface TakeBackOptions {
-  cwd: string
   spool: string
-  /** A folder for the files of this command alone. */
-  folder: string
+  callId?: string
+  kept: KeptWrites
   /** Looks at the working folders. */
   survey: () => Promise<ControlFacts>
 }
 
 /** Moves the control files that were made since `rememberControls` to a folder of ours. Undefined if there are none. */
-export async function takeBackControls({
-  cwd,
-  spool,
-  folder,
-  survey,
-}: TakeBackOptions): Promise<TakenBack | undefined> {
+export async function takeBackControls(options: TakeBackOptions): Promise<TakenBack | undefined> {
+  const { spool, callId, kept, survey } = options
   const before = await readList(join(spool, listName))
   if (!before) return undefined
   const facts = await survey()
   const made = controlPaths(facts).filter((path) => !before.includes(path))
   const harmless = made.filter((path) => isHarmlessRepository(path, facts))
-  const paths = made
-    .map((path) => path.split(' -> ')[0] ?? path)
-    .filter((path) => !harmless.some((repository) => isInside(path, repository)))
+  const paths: string[] = []
+  for (const path of made.map((each) => each.split(' -> ')[0] ?? each)) {
+    const isHarmless = harmless.some((repository) => isInside(path, repository))
+    if (!isHarmless && !(await kept.isAgreed(path))) paths.push(path)
+  }
   const outermost = paths.filter((path) => !paths.some((other) => other !== path && isInside(path, other)))
-  const listed = join(folder, 'moved.json')
-  // An earlier process may have moved some, and was killed before the user answered.
-  const moved = new Map<string, string>(Object.entries((await readJson(listed)) ?? {}) as [string, string][])
-  for (const path of outermost) moved.set(path, join(folder, String(moved.size)))
-  if (moved.size === 0) return undefined
-  await mkdir(folder, { recursive: true, mode: 0o700 })
-  await writeFile(listed, JSON.stringify(Object.fromEntries(moved)), { mode: 0o600 })
-  for (const path of outermost) await move(path, moved.get(path) as string)
+  const name = basename(spool)
+  // Those that an earlier process moved are among them, if it was killed before the user answered.
+  const writes = await kept.take(name, outermost, callId)
+  if (writes.length === 0) return undefined
   return {
-    paths: [...moved.keys()].map((path) => relative(cwd, path)),
-    folder,
-    putBack: async () => {
-      for (const [path, place] of moved) if (existsSync(place) && !existsSync(path)) await move(place, path)
-      await writeFile(join(spool, listName), JSON.stringify([...before, ...made]), { mode: 0o600 })
-      await rm(folder, { recursive: true, force: true })
+    writes,
+    putBack: async (record) => {
+      const problems: string[] = []
+      for (const { id } of writes) {
+        const problem = await kept.apply(id, record).catch(problemOf)
+        if (problem !== undefined) problems.push(problem)
+      }
+      await kept.leave(name)
+      return problems
     },
-    leave: () => rename(listed, join(folder, 'left.json')),
+    leave: () => kept.leave(name),
   }
 }
 
@@ -78,23 +83,14 @@ function isHarmlessRepository(path: string, { repositories }: ControlFacts): boo
   return isWorkingTree && repositoryProblem(dirname(path), { runsHooks: true }) === undefined
 }
 
-async function move(from: string, to: string): Promise<void> {
-  await mkdir(dirname(to), { recursive: true, mode: 0o700 })
-  try {
-    await rename(from, to)
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'EXDEV') throw error
-    await cp(from, to, { recursive: true, verbatimSymlinks: true, preserveTimestamps: true })
-    await rm(from, { recursive: true })
-  }
+/** One that is not there any more was applied or discarded on another screen. */
+function problemOf(error: unknown): string | undefined {
+  if (!(error instanceof KeptWriteError)) throw error
+  return error.code === 'write-not-found' ? undefined : error.message
 }
 
 async function readList(file: string): Promise<string[] | undefined> {
-  const value = await readJson(file)
-  return Array.isArray(value) ? value.filter((each) => typeof each === 'string') : undefined
-}
-
-async function readJson(file: string): Promise<unknown> {
   const text = await readFile(file, 'utf8').catch(() => undefined)
-  return text === undefined ? undefined : (JSON.parse(text) as unknown)
+  const value = text === undefined ? undefined : (JSON.parse(text) as unknown)
+  return Array.isArray(value) ? value.filter((each) => typeof each === 'string') : undefined
 }

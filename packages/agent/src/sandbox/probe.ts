@@ -1,6 +1,7 @@
 import { execFile } from 'node:child_process'
-import { access, constants, readFile } from 'node:fs/promises'
-import { delimiter, isAbsolute, join } from 'node:path'
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { findProgram } from '../util/find-program.ts'
 import { bwrapArguments } from './bwrap-arguments.ts'
 import type { SandboxPolicy } from './sandbox-policy.ts'
 
@@ -14,12 +15,15 @@ export interface ProbeOptions {
   platform?: NodeJS.Platform
   /** Where to look for programs. */
   path?: string
+  /** Where the kernel shows its settings. Default: `/proc/sys`. */
+  kernelSettings?: string
 }
 
 /** Tries the sandbox once: only a box that has run a program counts as working. */
 export async function probeSandbox({
   platform = process.platform,
   path = process.env['PATH'] ?? '',
+  kernelSettings = '/proc/sys',
 }: ProbeOptions = {}): Promise<SandboxSupport> {
   if (platform !== 'linux') {
     return {
@@ -37,10 +41,10 @@ export async function probeSandbox({
     }
   }
   const version = /[\d.]+/.exec((await runProgram(bwrap, ['--version'])).output)?.[0] ?? 'unknown'
-  const [file = bwrap, ...args] = bwrapArguments(bwrap, emptyPolicy, '/')
+  const [file = bwrap, ...args] = bwrapArguments(bwrap, emptyPolicy, { cwd: '/' })
   const tried = await runProgram(file, [...args, 'true'])
   if (tried.isSuccess) return { type: 'bubblewrap', path: bwrap, version }
-  return { type: 'none', ...(await explain(bwrap, tried.output)) }
+  return { type: 'none', ...(await explain(bwrap, tried.output, kernelSettings)) }
 }
 
 /** The boxes that a command gets, with nothing in them that depends on the machine. */
@@ -55,7 +59,15 @@ const emptyPolicy: SandboxPolicy = {
 }
 
 /** What stops bubblewrap, and the repair. */
-async function explain(bwrap: string, output: string): Promise<{ reason: string; repair: string }> {
+async function explain(
+  bwrap: string,
+  output: string,
+  kernelSettings: string,
+): Promise<{ reason: string; repair: string }> {
+  const settingOf = async (name: string): Promise<string | undefined> => {
+    const text = await readFile(join(kernelSettings, name), 'utf8').catch(() => undefined)
+    return text?.trim()
+  }
   const said = output.trim().split('\n')[0] ?? ''
   if (/unknown option/i.test(output)) {
     return { reason: `This version of bubblewrap is too old: ${said}.`, repair: 'Install bubblewrap 0.8 or later.' }
@@ -93,23 +105,6 @@ function appArmorProfile(bwrap: string): string {
     '  include if exists <local/bwrap>',
     '}',
   ].join('\n')
-}
-
-async function settingOf(name: string): Promise<string | undefined> {
-  const text = await readFile(`/proc/sys/${name}`, 'utf8').catch(() => undefined)
-  return text?.trim()
-}
-
-async function findProgram(name: string, path: string): Promise<string | undefined> {
-  for (const folder of path.split(delimiter).filter(isAbsolute)) {
-    const file = join(folder, name)
-    const isThere = await access(file, constants.X_OK).then(
-      () => true,
-      () => false,
-    )
-    if (isThere) return file
-  }
-  return undefined
 }
 
 const patienceMs = 10_000

@@ -22,8 +22,8 @@ export type ProxyEvent = ProxyTarget &
     | { type: 'refused' | 'failed'; reason: string }
   )
 
-/** `unattended`: there is no agent that could ask the user. */
-export type ProxyAnswer = 'allow' | 'deny' | 'unattended'
+/** `unattended`: there is no agent that could ask the user. An object denies with a sentence that says why. */
+export type ProxyAnswer = 'allow' | 'deny' | 'unattended' | { denied: string }
 
 export interface ProxyOptions {
   /** The current rules; those of type `fetch` count. */
@@ -54,7 +54,7 @@ export class Proxy {
   readonly #server = createServer({ requestTimeout: 0 })
   readonly #sockets = new Set<Duplex>()
   readonly #questions = new Map<string, Question>()
-  readonly #answers = new Map<string, boolean>()
+  readonly #answers = new Map<string, ProxyAnswer>()
 
   constructor(options: ProxyOptions) {
     this.#options = {
@@ -80,6 +80,15 @@ export class Proxy {
     }
     this.#hold(socket)
     this.#server.emit('connection', socket)
+  }
+
+  /** The rules have changed: questions about hosts that they allow now are answered. */
+  reconsider(): void {
+    for (const { host, resolve, controller } of this.#questions.values()) {
+      if (effectOf(this.#options.rules(), (rule) => matchHost(rule, host)) !== 'allow') continue
+      resolve('allow')
+      controller.abort()
+    }
   }
 
   close(): void {
@@ -177,15 +186,14 @@ export class Proxy {
     const effect = effectOf(this.#options.rules(), (rule) => matchHost(rule, host))
     if (effect === 'allow') return
     if (effect === 'deny') throw new Refusal(403, `A rule denies the host ${host}.`)
-    const known = this.#answers.get(answerKey(target))
-    const answer = known === undefined ? await this.#ask(target, gone) : known ? 'allow' : 'deny'
+    const answer = this.#answers.get(answerKey(target)) ?? (await this.#ask(target, gone))
     if (answer === 'allow') return
-    throw new Refusal(
-      403,
-      answer === 'deny'
-        ? `The user has denied the host ${host}.`
-        : `The sandbox does not allow the host ${host}. To allow it, add "fetch ${host}" to permissions.allow in your settings.`,
-    )
+    if (answer === 'deny') throw new Refusal(403, `The user has denied the host ${host}.`)
+    const why =
+      answer === 'unattended'
+        ? `To allow it, add "fetch ${host}" to permissions.allow in your settings.`
+        : answer.denied
+    throw new Refusal(403, `The sandbox does not allow the host ${host}. ${why}`)
   }
 
   /** Requests to one host share one question. The answer then counts for the call, which may open many connections. */
@@ -196,12 +204,13 @@ export class Proxy {
       if (this.#questions.size >= maxPendingQuestions)
         throw new Refusal(503, `The host ${target.host} is not allowed, and too many questions are pending.`)
       const controller = new AbortController()
-      const answer = this.#options.ask(target, controller.signal).catch(() => 'unattended' as const)
-      question = { answer, controller, waiting: 0 }
+      const { promise: answer, resolve } = Promise.withResolvers<ProxyAnswer>()
+      this.#options.ask(target, controller.signal).then(resolve, () => resolve('unattended'))
+      question = { host: target.host, answer, resolve, controller, waiting: 0 }
       this.#questions.set(key, question)
       void answer.then((said) => {
         if (this.#questions.get(key)?.controller === controller) this.#questions.delete(key)
-        if (target.callId !== undefined && said !== 'unattended') this.#remember(key, said === 'allow')
+        if (target.callId !== undefined && said !== 'unattended') this.#remember(key, said)
       })
     }
     const { answer, controller } = question
@@ -218,8 +227,8 @@ export class Proxy {
     return said
   }
 
-  #remember(key: string, isAllowed: boolean): void {
-    this.#answers.set(key, isAllowed)
+  #remember(key: string, answer: ProxyAnswer): void {
+    this.#answers.set(key, answer)
     const [oldest] = this.#answers.keys()
     if (this.#answers.size > maxAnswers && oldest !== undefined) this.#answers.delete(oldest)
   }
@@ -237,7 +246,9 @@ export class Proxy {
 }
 
 interface Question {
+  host: string
   answer: Promise<ProxyAnswer>
+  resolve: (answer: ProxyAnswer) => void
   controller: AbortController
   waiting: number
 }
@@ -308,7 +319,7 @@ const maxCallIdLength = 200
 function withCall(target: ProxyTarget, { headers }: IncomingMessage): ProxyTarget {
   const encoded = /^Basic ([A-Za-z0-9+/=]+)$/i.exec(headers['proxy-authorization'] ?? '')?.[1] ?? ''
   const callId = Buffer.from(encoded, 'base64').toString().split(':')[0] ?? ''
-  return /^[\w.-]+$/.test(callId) && callId.length <= maxCallIdLength ? { ...target, callId } : target
+  return /^[\w./%!~*'()-]+$/.test(callId) && callId.length <= maxCallIdLength ? { ...target, callId } : target
 }
 
 /** In turn, since not every machine can reach IPv6 addresses. */

@@ -1,4 +1,4 @@
-import { execFileSync, spawn } from 'node:child_process'
+import { execFileSync, spawn, type ChildProcess } from 'node:child_process'
 import {
   chmodSync,
   existsSync,
@@ -8,15 +8,18 @@ import {
   realpathSync,
   rmSync,
   symlinkSync,
+  utimesSync,
   writeFileSync,
 } from 'node:fs'
 import { createServer } from 'node:net'
 import { once } from 'node:events'
-import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { basename, dirname, join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
+import { noRules } from '../permissions/rules.ts'
 import { startCommand } from '../tools/commands/command.ts'
 import { commandEnvironment } from '../tools/commands/environment.ts'
 import { dismissSupervisor } from '../tools/commands/supervisor-process.ts'
+import { NetworkKeeper } from './network-keeper.ts'
 import { probeSandbox } from './probe.ts'
 import { Sandbox } from './sandbox.ts'
 
@@ -46,17 +49,29 @@ afterAll(async () => {
 
 async function inBox(
   command: string,
-  options: { isReadOnly?: boolean; box?: Sandbox } = {},
+  options: { isReadOnly?: boolean; box?: Sandbox; cwd?: string } = {},
 ): Promise<{ code: number | null; text: string }> {
-  const { box = sandbox, isReadOnly = false } = options
-  const { argv, env } = await box.box(work, { isReadOnly })
+  const { box = sandbox, isReadOnly = false, cwd = work } = options
+  const { argv, env } = await box.box(cwd, { isReadOnly })
   const spool = join(folder, `spool-${++count}`)
   const environment = commandEnvironment({ PATH: process.env['PATH'], HOME: home }, { set: env })
-  const started = await startCommand({ spool, command, cwd: work, env: environment, box: argv, deadlineMs: 30_000 })
+  const started = await startCommand({ spool, command, cwd, env: environment, box: argv, deadlineMs: 30_000 })
   const outcome = await started.wait()
   const { pieces } = await started.output()
   const text = Buffer.concat(pieces.map(({ bytes }) => bytes)).toString()
   return { code: outcome.type === 'ended' ? outcome.exit.code : null, text }
+}
+
+/** A program that listens on a socket. A program that is killed leaves the file of its socket. */
+async function listenApart(path: string, { cwd = '/', after = '' } = {}): Promise<ChildProcess> {
+  const listening = `require("net").createServer().listen(${JSON.stringify(path)}, () => {${after}console.log("up")})`
+  const program = spawn(process.execPath, ['-e', listening], { cwd, stdio: ['ignore', 'pipe', 'inherit'] })
+  await once(program.stdout, 'data')
+  return program
+}
+
+function reaching(...targets: object[]): string {
+  return `const net=require("net");for(const to of ${JSON.stringify(targets)}){const s=net.connect(to).on("connect",()=>{console.log("reached",to);s.destroy()}).on("error",()=>{})}`
 }
 
 describe('a command in the sandbox', () => {
@@ -110,6 +125,24 @@ describe('a command in the sandbox', () => {
     symlinkSync('settings', join(work, '.env.local'))
     const { text } = await inBox(`cat .env.production .env.local settings ${folder}/outside/production`)
     expect(text).not.toContain('canary')
+  })
+
+  test('reads no secret of the user in node_modules, and a package manager can still replace a package', async () => {
+    const [pkg, later] = [join(work, 'node_modules/pkg'), new Date(Date.now() + 60_000)]
+    for (const path of [`${pkg}/test`, join(work, 'node_modules/.cache'), join(work, 'node_modules_old/pkg')])
+      mkdirSync(path, { recursive: true })
+    writeFileSync(join(pkg, 'package.json'), '{}')
+    writeFileSync(join(pkg, 'test/fixture.pem'), 'public: fixture')
+    const own = [join(pkg, '.env'), join(work, 'node_modules/.cache/.env'), join(work, 'node_modules_old/pkg/.env')]
+    for (const path of own) {
+      writeFileSync(path, 'canary: env')
+      utimesSync(path, later, later)
+    }
+    const { text } = await inBox(`cat ${own.join(' ')} ${pkg}/test/fixture.pem`)
+    expect(text).toContain('public: fixture')
+    expect(text).not.toContain('canary')
+    rmSync(join(pkg, '.env'))
+    expect(await inBox(`rm -r ${pkg}`)).toEqual({ code: 0, text: '' })
   })
 
   test('reads the secrets of the working folder if the user has allowed that', async () => {
@@ -170,16 +203,74 @@ describe('a command in the sandbox', () => {
     const server = createServer().listen(0, '127.0.0.1')
     await once(server, 'listening')
     const path = join(home, 'agent.sock')
-    // A program that is killed leaves the file of its socket, so that boxes of other tests can still mount over it.
-    const listening = `require("net").createServer().listen(${JSON.stringify(path)}, () => console.log("up"))`
-    const local = spawn(process.execPath, ['-e', listening], { stdio: ['ignore', 'pipe', 'inherit'] })
-    await once(local.stdout, 'data')
+    const local = await listenApart(path)
     const { port } = server.address() as { port: number }
-    const script = `const net=require("net");for(const to of [{port:${port},host:"127.0.0.1"},{path:"${path}"}])net.connect(to).on("connect",()=>console.log("reached",to)).on("error",()=>{})`
-    writeFileSync(join(work, 'reach.cjs'), script)
+    writeFileSync(join(work, 'reach.cjs'), reaching({ port, host: '127.0.0.1' }, { path }))
     expect((await inBox(`${process.execPath} reach.cjs`)).text).toBe('')
     server.close()
     local.kill('SIGKILL')
+  })
+
+  test.each([
+    ['in its current folder', 'home', ''],
+    ['in a folder that it has left since', 'home', 'process.chdir("/");'],
+    ['in the working folder, which it has left since', 'work', 'process.chdir("/");'],
+  ])('reaches no server that has bound its socket by a relative path %s', async (_, place, after) => {
+    const path = join(folder, place, 'relative.sock')
+    rmSync(path, { force: true })
+    const server = await listenApart('relative.sock', { cwd: join(folder, place), after })
+    writeFileSync(join(work, 'reach.cjs'), reaching({ path }))
+    expect(execFileSync(process.execPath, [join(work, 'reach.cjs')], { encoding: 'utf8' })).toContain('reached')
+    expect((await inBox(`${process.execPath} reach.cjs`)).text).toBe('')
+    server.kill('SIGKILL')
+  })
+
+  test('runs although a socket that it must not reach goes before it starts', async () => {
+    for (const path of [join(home, 'gone.sock'), join(work, 'gone.sock')]) {
+      const server = await listenApart(path)
+      const { argv } = await sandbox.box(work)
+      expect(argv.join(' ')).toContain(path)
+      server.kill('SIGKILL')
+      rmSync(path)
+      const started = await startCommand({
+        spool: join(folder, `spool-${++count}`),
+        command: 'echo runs',
+        cwd: work,
+        env: {},
+        box: argv,
+        deadlineMs: 30_000,
+      })
+      await started.wait()
+      const { pieces } = await started.output()
+      expect(Buffer.concat(pieces.map(({ bytes }) => bytes)).toString()).toBe('runs\n')
+    }
+  })
+
+  test('does not depend on sockets in folders that are hidden anyway', async () => {
+    const path = join(folder, 'data/own.sock')
+    const server = await listenApart(path)
+    const { argv } = await sandbox.box(work)
+    expect(argv.join(' ')).not.toContain(path)
+    writeFileSync(join(work, 'reach.cjs'), reaching({ path }))
+    expect((await inBox(`${process.execPath} reach.cjs`)).text).toBe('')
+    server.kill('SIGKILL')
+  })
+
+  test('connects to a socket of another command in the sandbox', async () => {
+    const network = new NetworkKeeper({
+      folder: join(folder, 'data', 'network'),
+      bwrap: sandbox.support.type === 'bubblewrap' ? sandbox.support.path : '',
+      rules: noRules,
+      idleMs: 100,
+    })
+    const shared = sandbox.withNetwork(() => network)
+    const server = `require('net').createServer((s)=>s.end('hello',()=>process.exit())).listen('own.sock',()=>require('fs').writeFileSync('up',''))`
+    const serving = inBox(`${process.execPath} -e "${server}"`, { box: shared })
+    await vi.waitFor(() => expect(existsSync(join(work, 'up'))).toBe(true), { timeout: 25_000, interval: 20 })
+    const client = `require('net').connect('own.sock').pipe(process.stdout)`
+    expect((await inBox(`${process.execPath} -e "${client}"`, { box: shared })).text).toBe('hello')
+    await serving
+    await network.close()
   })
 
   test('cannot write at all if it is judged to only read', async () => {
@@ -190,6 +281,109 @@ describe('a command in the sandbox', () => {
     const { text } = await inBox('(setsid sleep 300 &) ; echo left')
     expect(text).toBe('left\n')
     expect(execFileSync('ps', ['-eo', 'args'], { encoding: 'utf8' })).not.toContain('sleep 300')
+  })
+})
+
+describe('a working folder whose git folder is elsewhere', () => {
+  const identity = '-c user.name=a -c user.email=a@example.com'
+  const git = (cwd: string, ...args: string[]): string =>
+    execFileSync('git', ['-c', 'protocol.file.allow=always', ...identity.split(' '), ...args], {
+      cwd,
+      encoding: 'utf8',
+      stdio: ['ignore', 'pipe', 'ignore'],
+    })
+
+  /** A repository with a commit. */
+  function repository(name: string): string {
+    const place = join(folder, name)
+    execFileSync('git', ['init', '-q', '-b', 'main', place])
+    git(place, 'commit', '-q', '--allow-empty', '-m', 'first')
+    return place
+  }
+
+  async function boxOf(...folders: string[]): Promise<Sandbox> {
+    return Sandbox.open({ folders, home, keep: join(folder, 'keep-git') })
+  }
+
+  /** Those that succeed. */
+  async function succeeding(attacks: readonly string[], place: { box: Sandbox; cwd: string }): Promise<string[]> {
+    const tried = attacks.map((attack, index) => `(${attack}) > /dev/null 2>&1 && echo ${index}`)
+    const { text } = await inBox(`${tried.join('; ')}; echo tried`, place)
+    expect(text).toContain('tried')
+    return attacks.filter((_, index) => text.split('\n').includes(String(index)))
+  }
+
+  const commit = `echo x >> file && git add file && git ${identity} commit -qm second && git log --format=%s`
+
+  test('commits in a linked worktree, but changes no hooks, settings or other worktrees of its repository', async () => {
+    const [main, cwd] = [repository('main-1'), join(folder, 'linked-1')]
+    git(main, 'worktree', 'add', '-q', cwd, '-b', 'topic')
+    git(main, 'worktree', 'add', '-q', join(folder, 'linked-other'), '-b', 'other')
+    const box = await boxOf(cwd)
+    expect(await inBox(commit, { box, cwd })).toEqual({ code: 0, text: 'second\nfirst\n' })
+    expect(git(main, 'log', '--format=%s', 'topic')).toBe('second\nfirst\n')
+    const attacks = [
+      `echo x > ${main}/.git/hooks/post-commit`,
+      'git config core.fsmonitor ./x',
+      `echo x >> ${main}/.git/config`,
+      `echo x > ${main}/.git/info/attributes`,
+      `echo x > ${main}/.git/worktrees/linked-1/commondir`,
+      `mv ${main}/.git/worktrees/linked-1 ${main}/.git/worktrees/moved`,
+      `echo x > ${main}/.git/worktrees/linked-other/commondir`,
+      `echo x > ${main}/.git/HEAD`,
+      `echo x > ${main}/file`,
+      'mv .git moved',
+    ]
+    expect(await succeeding(attacks, { box, cwd })).toEqual([])
+    expect((await box.details('writable')).writable).toEqual([
+      cwd,
+      ...['worktrees/linked-1', 'objects', 'refs', 'logs'].map((name) => join(main, '.git', name)),
+    ])
+  })
+
+  test('writes nothing elsewhere if the repository does not name the working folder in return', async () => {
+    const [main, cwd] = [repository('main-2'), join(folder, 'linked-2')]
+    git(main, 'worktree', 'add', '-q', cwd, '-b', 'topic')
+    const forged = join(folder, 'forged')
+    mkdirSync(forged)
+    writeFileSync(join(forged, '.git'), readFileSync(join(cwd, '.git')))
+    const box = await boxOf(forged)
+    expect((await inBox(`touch ${main}/.git/objects/x`, { box, cwd: forged })).code).not.toBe(0)
+    expect((await box.details('writable')).writable).toEqual([forged])
+  })
+
+  test('commits in a submodule, from its own folder and from the one around it', async () => {
+    const [part, main] = [repository('part'), repository('main-3')]
+    git(main, 'submodule', 'add', '-q', part, 'deep/sub')
+    git(main, 'commit', '-qm', 'with submodule')
+    const sub = join(main, 'deep/sub')
+    const around = await boxOf(main)
+    expect(await inBox(`cd deep/sub && ${commit}`, { box: around, cwd: main })).toMatchObject({ code: 0 })
+    const own = await boxOf(sub)
+    expect(await inBox(commit, { box: own, cwd: sub })).toMatchObject({ code: 0 })
+    const modules = join(main, '.git/modules/deep/sub')
+    const attacks = [
+      `echo x > ${modules}/hooks/post-commit`,
+      'git -C deep/sub config core.fsmonitor ./x || git config core.fsmonitor ./x',
+      `mv ${modules} ${modules}-moved`,
+      `mkdir ${main}/.git/modules/other`,
+    ]
+    expect(await succeeding(attacks, { box: around, cwd: main })).toEqual([])
+    expect(await succeeding([...attacks, `echo x > ${main}/.git/HEAD`], { box: own, cwd: sub })).toEqual([])
+  })
+
+  test('cannot lead a linked worktree to other settings from the main working folder', async () => {
+    const main = repository('main-4')
+    git(main, 'worktree', 'add', '-q', join(folder, 'linked-4'), '-b', 'topic')
+    const box = await boxOf(main)
+    const worktree = '.git/worktrees/linked-4'
+    const attacks = [`echo /tmp/x > ${worktree}/commondir`, `mv ${worktree} ${worktree}-moved`]
+    expect(await succeeding(attacks, { box, cwd: main })).toEqual([])
+    const spool = join(folder, 'spool-worktree')
+    await box.box(main, { spool })
+    writeFileSync(join(main, worktree, 'config.worktree'), '[core]\n\tfsmonitor = ./x\n')
+    const taken = await box.takeBack({ cwd: main, spool })
+    expect(taken?.writes.map(({ path }) => path)).toEqual([`${worktree}/config.worktree`])
   })
 })
 
@@ -205,6 +399,22 @@ describe('a machine without a sandbox', () => {
     chmodSync(join(broken, 'bwrap'), 0o755)
     const support = await probeSandbox({ path: broken })
     expect(support).toMatchObject({ type: 'none', reason: expect.stringContaining('setting up uid map') as string })
+  })
+
+  test.each([
+    ['kernel/apparmor_restrict_unprivileged_userns', '1', /^AppArmor does not let/, /apparmor\.d\/bwrap[^]*userns,/],
+    ['kernel/unprivileged_userns_clone', '0', /^The kernel does not let users/, /unprivileged_userns_clone=1/],
+    ['user/max_user_namespaces', '0', /^The kernel allows no user namespaces/, /max_user_namespaces=15000/],
+  ])('says that the setting %s forbids it, and the repair', async (name, value, reason, repair) => {
+    const [path, kernelSettings] = [join(folder, 'bin'), join(folder, `proc-${basename(name)}`)]
+    for (const made of [path, join(kernelSettings, dirname(name))]) mkdirSync(made, { recursive: true })
+    writeFileSync(join(kernelSettings, name), `${value}\n`)
+    const complaint = 'bwrap: setting up uid map: Permission denied'
+    writeFileSync(join(path, 'bwrap'), `#!/bin/sh\necho "${complaint}" >&2\nexit 1\n`, { mode: 0o755 })
+    const support = await probeSandbox({ path, kernelSettings })
+    expect(support).toMatchObject({ type: 'none', reason: expect.stringMatching(reason) as string })
+    expect(support).toMatchObject({ reason: expect.stringContaining(complaint) as string })
+    expect(support).toMatchObject({ repair: expect.stringMatching(repair) as string })
   })
 
   test('runs no command instead of running it outside', async () => {

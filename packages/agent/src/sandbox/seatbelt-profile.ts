@@ -24,6 +24,7 @@ export function seatbeltProfile(policy: SandboxPolicy, { proxyPort }: SeatbeltOp
     // Neither these nor the folders on the way to them can be moved, so that nothing else takes their place.
     ...rule('deny file-write-unlink', waysTo([...pinned, ...readOnly], writable).map(exactly)),
     ...rule('deny file-write*', readOnly.map(below)),
+    ...reopened(policy),
     ...rule(
       'deny file-read* file-write*',
       [...hidden, ...hiddenInside].map(({ path }) => below(path)),
@@ -34,6 +35,20 @@ export function seatbeltProfile(policy: SandboxPolicy, { proxyPort }: SeatbeltOp
     ...rule('allow network-bind network-inbound', ['(local ip "localhost:*")']),
     '',
   ].join('\n')
+}
+
+/** Pinned folders in read-only ones can be written, apart from what is read-only in them. A folder comes before what is in it. */
+function reopened({ pinned, readOnly }: SandboxPolicy): string[] {
+  const open = pinned.filter((path) => readOnly.some((closed) => isInside(path, closed)))
+  const closed = readOnly.filter((path) => open.some((folder) => isInside(path, folder)))
+  const rules = [
+    ...open.map((path) => ({ path, action: 'allow file-write*' })),
+    ...closed.map((path) => ({ path, action: 'deny file-write*' })),
+  ]
+  return [
+    ...rules.toSorted((a, b) => (a.path < b.path ? -1 : 1)).flatMap(({ path, action }) => rule(action, [below(path)])),
+    ...rule('deny file-write-unlink', open.map(exactly)),
+  ]
 }
 
 /** What programs need to start at all. No service that starts other programs, and no Apple events. */

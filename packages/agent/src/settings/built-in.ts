@@ -7,6 +7,7 @@ export interface Settings extends Pick<
 > {
   modelCycle: string[]
   permissions: { mode: NonNullable<NonNullable<CheckedSettings['permissions']>['mode']> }
+  projects: NonNullable<CheckedSettings['projects']>
   limits: Required<NonNullable<CheckedSettings['limits']>>
   compaction: Required<NonNullable<CheckedSettings['compaction']>>
   snapshots: Required<NonNullable<CheckedSettings['snapshots']>>
@@ -31,11 +32,18 @@ export interface Settings extends Pick<
 /** The defaults. A test compares them with those of a run. */
 export const builtIn: CheckedSettings = {
   modelCycle: [],
-  permissions: { mode: 'ask' },
+  permissions: { mode: 'sandboxed' },
   limits: { run: { logBytesPerTurn: 64 * 1024 * 1024 }, session: {} },
   compaction: { isEnabled: true, reserveTokens: 16_384, keepTokens: 20_000 },
   snapshots: { isEnabled: true, maxAgeDays: 30, maxBytes: 2 * 1024 ** 3 },
-  sandbox: { isRequired: false, showsSecretFiles: false },
+  sandbox: {
+    isRequired: false,
+    showsSecretFiles: false,
+    reachesRegistries: true,
+    outsideHooks: [],
+    outsideServers: [],
+    limits: {},
+  },
   retry: { maxRetries: 3, baseMs: 2000, capMs: 60_000, longestRetryAfterMs: 600_000, jitter: 0.2 },
   steerPolicy: 'skip-remaining',
   conversations: { queue: { enabled: true, delay_seconds: 0 } },

@@ -1,7 +1,8 @@
 import { lstat, stat, symlink } from 'node:fs/promises'
 import { expect, test } from 'vitest'
 import { TestFolder } from '../testing/test-folder.ts'
-import { changeUserSettings, type SettingsChange } from './change-settings.ts'
+import type { Rule } from '../permissions/rules.ts'
+import { allowInProject, changeUserSettings, type SettingsChange } from './change-settings.ts'
 import { loadSettings } from './layers.ts'
 
 const config = '.config/tapetree'
@@ -84,4 +85,33 @@ test('concurrent changes are all kept', async () => {
     terminal: { theme: 'light' },
     thinkingLevel: 'low',
   })
+})
+
+test('rules of a project are added once, as the user would write them, and read again', async () => {
+  const rules: Rule[] = [
+    { effect: 'allow', type: 'fetch', match: 'one.example' },
+    { effect: 'allow', type: 'command', match: ['npm', 'run', 'a b'] },
+    { effect: 'allow', type: 'command', match: ['npm', 'test'] },
+  ]
+  await using folder = await TestFolder.make({ [`${config}/settings.yaml`]: '# mine\nmodel: a/b\n' })
+  const place = { home: folder.path, env: {} }
+  for (const added of [rules.slice(0, 1), rules, rules])
+    await allowInProject({ root: '/srv/my project', rules: added }, place)
+  await allowInProject({ root: '/other', rules: rules.slice(0, 1) }, place)
+  const text = await folder.read(`${config}/settings.yaml`)
+  expect(text).toMatch(/^# mine\nmodel: a\/b\nprojects:\n/)
+  expect(text.match(/fetch one\.example/g)).toHaveLength(2)
+  const { values, problems } = await loadSettings({ cwd: folder.path, ...place })
+  expect(problems).toEqual([])
+  expect(values.projects).toEqual({
+    '/srv/my project': { allow: [rules[0], rules[1], { effect: 'allow', type: 'command', match: 'npm test' }] },
+    '/other': { allow: rules.slice(0, 1) },
+  })
+})
+
+test('a settings file that is not valid is not changed by a rule of a project', async () => {
+  await using folder = await TestFolder.make({ [`${config}/settings.json`]: '{ "model": ' })
+  const rules: Rule[] = [{ effect: 'allow', type: 'fetch', match: 'one.example' }]
+  await expect(allowInProject({ root: '/a', rules }, { home: folder.path, env: {} })).rejects.toThrow('was not changed')
+  expect(await folder.read(`${config}/settings.json`)).toBe('{ "model": ')
 })

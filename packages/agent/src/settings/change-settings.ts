@@ -1,6 +1,7 @@
 import { realpath } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { z } from 'zod'
+import type { Rule } from '../permissions/rules.ts'
 import { visibleName } from '../util/visible-text.ts'
 import { checkSettings, pathText, settingsFileNames } from './check-settings.ts'
 import {
@@ -17,7 +18,7 @@ type Input = z.input<typeof settingsSchema>
 
 /**
  * The settings that a program may write for the user: a choice of model and looks. Everything that runs or allows
- * something is written by the user alone.
+ * something is written by the user alone, apart from what the user allows in a project (see `allowInProject`).
  */
 export interface SettingsChange {
   /** As `provider/id`. Null removes a setting. */
@@ -41,16 +42,48 @@ const maxBytes = 1024 * 1024
  */
 export async function changeUserSettings(
   change: SettingsChange,
-  { home, env }: { home: string; env: Environment },
+  place: { home: string; env: Environment },
 ): Promise<void> {
   const changes = changesOf(change)
-  if (changes.length === 0) return
+  if (changes.length > 0) await changeFile(place, () => changes)
+}
+
+/**
+ * Adds rules to those that the user allows in a project. Only for rules that the user has just allowed. Rejects with `malformed-file` if the file
+ * is not valid; then nothing is written.
+ */
+export async function allowInProject(
+  { root, rules }: { root: string; rules: readonly Rule[] },
+  place: { home: string; env: Environment },
+): Promise<void> {
+  const added = rules.filter(({ effect }) => effect === 'allow').map(writtenRule)
+  await changeFile(place, (settings) => {
+    const where = ['projects', root, 'allow']
+    const known = where.reduce<unknown>((at, name) => (at as Record<string, unknown> | undefined)?.[name], settings)
+    const before: unknown[] = Array.isArray(known) ? known : []
+    const isNew = (rule: unknown): boolean => !before.some((each) => JSON.stringify(each) === JSON.stringify(rule))
+    const value = [...before, ...added.filter(isNew)]
+    return value.length > before.length ? [{ place: where, value }] : []
+  })
+}
+
+/** As the user would write it; an object if the words have blanks. */
+function writtenRule({ type, match }: Rule): string | { type: string; match: string | string[] } {
+  const words = typeof match === 'string' ? [match] : match
+  const isPlain = typeof match === 'string' ? /^\S(?:.*\S)?$/.test(match) : words.every((word) => /^\S+$/.test(word))
+  return isPlain ? `${type} ${words.join(' ')}` : { type, match: typeof match === 'string' ? match : [...match] }
+}
+
+async function changeFile(
+  { home, env }: { home: string; env: Environment },
+  changesTo: (settings: Readonly<Record<string, unknown>>) => readonly Change[],
+): Promise<void> {
   const { path, format } = await settingsFile(configFolder({ home, env }))
   await changePrivateFile(path, async () => {
     const read = await readBounded(path, maxBytes)
     if (read.type === 'refused') throw malformed(path, read.reason)
     const bytes = read.type === 'read' ? read.bytes : new Uint8Array()
-    await writePrivateFile(path, await changedText({ path, format }, bytes, changes))
+    await writePrivateFile(path, await changedText({ path, format }, bytes, changesTo))
   })
 }
 
@@ -84,13 +117,14 @@ async function settingsFile(folder: string): Promise<SettingsFile> {
 async function changedText(
   { path, format }: SettingsFile,
   bytes: Uint8Array,
-  changes: readonly Change[],
+  changesTo: (settings: Readonly<Record<string, unknown>>) => readonly Change[],
 ): Promise<string> {
   // Loaded on demand: the parser is large.
   const [{ readSettingsText }, { parseDocument }] = await Promise.all([import('./settings-text.ts'), import('yaml')])
   const read = readSettingsText(bytes, format)
   if (read.type === 'malformed') throw malformed(path, read.message)
   const value = structuredClone(read.written.value) as Record<string, unknown>
+  const changes = changesTo(value)
   for (const { place, value: wanted } of changes) setIn(value, place, wanted)
   const fault = checkSettings(value).faults.find((each) => changes.some(({ place }) => startsWith(each.path, place)))
   if (fault) throw malformed(path, `${pathText(fault.path)}: ${fault.message}`)

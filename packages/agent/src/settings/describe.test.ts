@@ -10,8 +10,9 @@ test('every setting is described', () => {
   expect(rows.find(({ key }) => key === 'permissions.mode')).toEqual({
     key: 'permissions.mode',
     type: '"ask" | "accept-edits" | "sandboxed" | "plan" | "auto"',
-    default: '"ask"',
-    description: 'How much is allowed without a permission request. A project can narrow it, never widen it.',
+    default: '"sandboxed"',
+    description:
+      'How much is allowed without a permission request. If no sandbox works, `sandboxed` becomes `ask`. A project can narrow it, never widen it.',
     variable: 'TAPETREE_PERMISSIONS_MODE',
   })
   expect(rows.find(({ key }) => key === 'mcpServers.<name>')?.variable).toBeUndefined()

@@ -155,7 +155,15 @@ describe('a trusted project cannot set what protects the user', () => {
     ['a wider mode', { permissions: { mode: 'accept-edits' } }, 'permissions.mode'],
     ['commands without questions', { permissions: { mode: 'sandboxed' } }, 'permissions.mode'],
     ['secrets in the sandbox', { sandbox: { showsSecretFiles: true } }, 'sandbox.showsSecretFiles'],
+    ['hooks outside of the sandbox', { sandbox: { outsideHooks: ['evil'] } }, 'sandbox.outsideHooks'],
+    ['servers outside of the sandbox', { sandbox: { outsideServers: ['evil'] } }, 'sandbox.outsideServers'],
+    ['registries in the sandbox', { sandbox: { reachesRegistries: true } }, 'sandbox.reachesRegistries'],
     ['that no sandbox is required', { sandbox: { isRequired: false } }, 'sandbox.isRequired'],
+    [
+      'a limit of commands above that of the user',
+      { sandbox: { limits: { processes: 200 } } },
+      'sandbox.limits.processes',
+    ],
     ['a limit above that of the user', { limits: { run: { turns: 11 } } }, 'limits.run.turns'],
     ['a limit above what is built in', { limits: { run: { logBytesPerTurn: 1e12 } } }, 'limits.run.logBytesPerTurn'],
     ['private addresses', { web: { allowPrivateAddresses: true } }, 'web.allowPrivateAddresses'],
@@ -172,8 +180,9 @@ describe('a trusted project cannot set what protects the user', () => {
     ['the whole repository as skills', { skillFolders: ['..'] }, 'skillFolders.0'],
   ])('%s', async (_, settings, key) => {
     const user = {
+      permissions: { mode: 'ask' },
       limits: { run: { turns: 10 } },
-      sandbox: { isRequired: true },
+      sandbox: { isRequired: true, reachesRegistries: false, limits: { processes: 100 } },
       mcpServers: { mine: { command: 'good' } },
       providers: { own: { baseUrl: 'https://good.example', keyVariable: 'OWN_KEY' } },
     }
@@ -184,16 +193,39 @@ describe('a trusted project cannot set what protects the user', () => {
     expect(problems[0]?.message).toMatch(/A project can(?:not| only) .*\.$/)
   })
 
+  test('can turn off registries in the sandbox, and require a sandbox', async () => {
+    const sandbox = { reachesRegistries: false, isRequired: true }
+    const { values, problems } = await load({ [projectFile]: { sandbox } })
+    expect([values.sandbox, problems]).toEqual([expect.objectContaining(sandbox), []])
+  })
+
+  test('edits without questions, because the default mode may have no sandbox and then asks', async () => {
+    const { values, problems } = await load({ [projectFile]: { permissions: { mode: 'accept-edits' } } })
+    expect(values.permissions.mode).toBe('sandboxed')
+    expect(problems).toMatchObject([
+      { type: 'refused', message: expect.stringContaining('cannot widen your mode (sandboxed) to accept-edits') },
+    ])
+  })
+
+  test('but it may narrow the default', async () => {
+    for (const mode of ['ask', 'plan', 'sandboxed']) {
+      const { values, problems } = await load({ [projectFile]: { permissions: { mode } } })
+      expect([values.permissions.mode, problems]).toEqual([mode, []])
+    }
+  })
+
   test('but it may narrow', async () => {
     const { values, problems } = await load({
       [userFile]: {
         permissions: { mode: 'auto' },
         limits: { run: { turns: 10 } },
+        sandbox: { limits: { processes: 100 } },
         web: { allowPrivateAddresses: true },
       },
       [projectFile]: {
         permissions: { mode: 'plan' },
         limits: { run: { turns: 5, cost: 1 } },
+        sandbox: { limits: { processes: 50, cpuSeconds: 60 } },
         web: { allowPrivateAddresses: false },
       },
     })
@@ -201,6 +233,7 @@ describe('a trusted project cannot set what protects the user', () => {
     expect(values).toMatchObject({
       permissions: { mode: 'plan' },
       limits: { run: { turns: 5, cost: 1 } },
+      sandbox: { limits: { processes: 50, cpuSeconds: 60 } },
       web: { allowPrivateAddresses: false },
     })
   })
@@ -219,6 +252,11 @@ test('an unreadable file is reported with line and column, and the other layers 
       line: 3,
       column: 1,
       message: `${folder}/${userFile}, line 3, column 1: It is not JSON: Unexpected token '}'.`,
+    },
+    {
+      type: 'invalid',
+      key: 'permissions.mode',
+      message: 'The mode is ask, not sandboxed, because there may be rules that could not be read.',
     },
   ])
 })

@@ -18,7 +18,7 @@ export function limitProject(
 ): { settings: CheckedSettings; refused: SettingFault[] } {
   const refused: SettingFault[] = []
   const refuse = (path: readonly PropertyKey[], message: string): void => void refused.push({ path, message })
-  const { providers, redaction, permissions, limits, web, mcpServers, snapshots, sandbox, ...rest } = settings
+  const { providers, redaction, permissions, limits, web, mcpServers, snapshots, sandbox, projects, ...rest } = settings
   const limited: CheckedSettings = rest
 
   for (const name of Object.keys(providers ?? {})) {
@@ -27,6 +27,7 @@ export function limitProject(
       'A project cannot set where requests and keys are sent. Add the provider to your own settings.',
     )
   }
+  if (projects) refuse(['projects'], 'A project cannot set what you allow in projects.')
   if (redaction?.allow) {
     refuse(['redaction', 'allow'], 'A project cannot set which secrets are logged.')
   }
@@ -38,9 +39,20 @@ export function limitProject(
   if (sandbox?.showsSecretFiles !== undefined) {
     refuse(['sandbox', 'showsSecretFiles'], 'A project cannot set whether commands may read its secret files.')
   }
+  for (const name of ['outsideHooks', 'outsideServers'] as const) {
+    if (sandbox?.[name]) refuse(['sandbox', name], 'A project cannot let programs out of the sandbox.')
+  }
   if (sandbox?.isRequired === false && user.sandbox.isRequired) {
     refuse(['sandbox', 'isRequired'], 'A project cannot let commands run without the sandbox that you require.')
   } else if (sandbox?.isRequired !== undefined) limited.sandbox = { isRequired: sandbox.isRequired }
+  if (sandbox?.limits) {
+    const kept = lowered(sandbox.limits, user.sandbox.limits, (name) => refuse(['sandbox', 'limits', name], tooHigh))
+    limited.sandbox = { ...limited.sandbox, limits: kept }
+  }
+  if (sandbox?.reachesRegistries === true && !user.sandbox.reachesRegistries) {
+    refuse(['sandbox', 'reachesRegistries'], 'A project cannot let commands reach registries that you have turned off.')
+  } else if (sandbox?.reachesRegistries !== undefined)
+    limited.sandbox = { ...limited.sandbox, reachesRegistries: sandbox.reachesRegistries }
   if (permissions) limited.permissions = limitMode(permissions, user, refuse)
   if (limits) {
     limited.limits = {
@@ -79,7 +91,9 @@ function limitMode(
 ): NonNullable<CheckedSettings['permissions']> {
   const { mode, ...rules } = permissions
   if (mode === undefined) return rules
-  if (!isWider(mode, user.permissions.mode)) return permissions
+  // If there is no sandbox, the mode of the user is `ask`, and `accept-edits` would be wider.
+  const isUnsure = user.permissions.mode === 'sandboxed' && mode === 'accept-edits'
+  if (!isWider(mode, user.permissions.mode) && !isUnsure) return permissions
   refuse(['permissions', 'mode'], `A project cannot widen your mode (${user.permissions.mode}) to ${mode}.`)
   return rules
 }

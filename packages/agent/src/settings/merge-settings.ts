@@ -64,6 +64,9 @@ function isJoined(key: string): boolean {
   return key.startsWith('hooks.') || key === 'systemPrompt.append' || joined.includes(key)
 }
 
+/** Their entries have names that the user chooses. */
+const namedEntries: ReadonlySet<PropertyKey> = new Set(['mcpServers', 'providers', 'projects'])
+
 interface Leaf {
   path: readonly string[]
   value: unknown
@@ -74,7 +77,7 @@ function leavesOf(settings: object, path: readonly string[] = []): Leaf[] {
   return Object.entries(settings).flatMap(([name, value]: [string, unknown]) => {
     const here = [...path, name]
     const isGroup = typeof value === 'object' && value !== null && !Array.isArray(value)
-    const isEntry = path.length === 1 && (path[0] === 'mcpServers' || path[0] === 'providers')
+    const isEntry = path.length === 1 && namedEntries.has(path[0] ?? '')
     return isGroup && !isEntry ? leavesOf(value, here) : value === undefined ? [] : [{ path: here, value }]
   })
 }
@@ -82,9 +85,11 @@ function leavesOf(settings: object, path: readonly string[] = []): Leaf[] {
 function assemble(leaves: readonly Leaf[]): Settings {
   const values = {
     limits: { run: {}, session: {} },
+    sandbox: { limits: {} },
     hooks: {},
     mcpServers: {},
     providers: {},
+    projects: {},
     redaction: { allow: [] },
     systemPrompt: { append: [] },
     extensions: [],

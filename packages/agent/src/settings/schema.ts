@@ -114,6 +114,21 @@ const snapshots = z.strictObject({
     .exactOptional(),
 })
 
+const commandLimits = z.strictObject({
+  cpuSeconds: count
+    .describe('Seconds of processor time for each process of a command in the sandbox. A project can only lower it.')
+    .exactOptional(),
+  memoryBytes: count
+    .describe('Bytes of memory for each process of a command in the sandbox. A project can only lower it.')
+    .exactOptional(),
+  processes: count
+    .describe('Processes and threads of one command in the sandbox. A project can only lower it.')
+    .exactOptional(),
+  fileBytes: count
+    .describe('Bytes of each file that a command in the sandbox writes. A project can only lower it.')
+    .exactOptional(),
+})
+
 const sandbox = z.strictObject({
   isRequired: z
     .boolean()
@@ -125,6 +140,23 @@ const sandbox = z.strictObject({
       'Whether commands in the sandbox can read .env and other secret files of the folder. Never from a project.',
     )
     .exactOptional(),
+  reachesRegistries: z
+    .boolean()
+    .describe(
+      'Whether commands in the sandbox reach the registries that your package managers are configured for, without a question. A project can only turn it off.',
+    )
+    .exactOptional(),
+  outsideHooks: z
+    .array(z.string().min(1))
+    .describe('Hooks that run outside of the sandbox: their commands, exactly as in `hooks`. Never from a project.')
+    .exactOptional(),
+  outsideServers: z
+    .array(z.string().min(1))
+    .describe(
+      'MCP servers that run outside of the sandbox, by name. It does not apply to servers of a project. Never from a project.',
+    )
+    .exactOptional(),
+  limits: commandLimits.exactOptional(),
 })
 
 const retry = z.strictObject({
@@ -179,7 +211,9 @@ const writtenRule = z.union([
 const permissions = z.strictObject({
   mode: z
     .enum(permissionModes)
-    .describe('How much is allowed without a permission request. A project can narrow it, never widen it.')
+    .describe(
+      'How much is allowed without a permission request. If no sandbox works, `sandboxed` becomes `ask`. A project can narrow it, never widen it.',
+    )
     .exactOptional(),
   allow: rulesThat('allow')
     .describe(
@@ -191,6 +225,12 @@ const permissions = z.strictObject({
     .exactOptional(),
   deny: rulesThat('deny').describe('What is always denied. Lists of all layers are joined.').exactOptional(),
 })
+
+/** What the user allowed in a project, by the path of its root. */
+const projects = z.record(
+  z.string().regex(/^[/]/, 'A project is named by its absolute path.'),
+  z.strictObject({ allow: rulesThat('allow').exactOptional() }),
+)
 
 function rulesThat(effect: Effect) {
   return z.array(
@@ -270,6 +310,11 @@ export const settingsSchema = z.strictObject({
   maxOutputTokens: z.int().positive().describe('The maximum length of an answer.').exactOptional(),
   temperature: z.number().min(0).max(2).describe('Passed on to the model.').exactOptional(),
   permissions: permissions.exactOptional(),
+  projects: projects
+    .describe(
+      'Rules for single projects, by the absolute path of the repository: allow. "Allow in this project" adds to them. Never from a project.',
+    )
+    .exactOptional(),
   limits: runAndSessionLimits.exactOptional(),
   compaction: compaction.exactOptional(),
   snapshots: snapshots.exactOptional(),

@@ -52,6 +52,7 @@ export function testContext({ answer, ...given }: TestContextOptions): TestConte
       questions.push(question)
       return answer ?? { text: '', isCancelled: true }
     },
+    reach: () => Promise.resolve(undefined),
     records,
     blobs,
     questions,

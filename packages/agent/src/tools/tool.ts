@@ -53,6 +53,8 @@ export type Access =
   /** `canSandbox`: the tool runs it in the sandbox that the gate names. `outside`: why it must run outside of it. */
   | { type: 'command'; command: string; cwd: string; canSandbox?: boolean; outside?: string }
   | { type: 'fetch'; url: string }
+  /** A command in the sandbox wants to reach a host, while it runs. */
+  | { type: 'connect'; host: string; port: number; command: string }
   /** A question to the user needs no permission. */
   | { type: 'ask' }
   /** An external tool, known only by its name. */
@@ -78,6 +80,16 @@ export interface ToolContext {
   observe(text: string): void
   /** Asks the user and waits for the answer, across a restart if necessary. */
   ask(question: Question): Promise<Answer>
+  /**
+   * Asks the gate whether the running command may reach a host. Undefined if the question was withdrawn: by `withdrawn`, because the run
+   * stops, or because the user sent a message instead.
+   */
+  reach(target: HostTarget, withdrawn: AbortSignal): Promise<Verdict | undefined>
+}
+
+export interface HostTarget {
+  host: string
+  port: number
 }
 
 export interface Question {

@@ -154,15 +154,8 @@ class Work {
       return this.#done(path)
     }
     if (current?.isDirectory() && !from) {
-      // Empty folders are not part of a snapshot.
       await this.#options.onStep?.(`rmdir ${path}`)
-      if (
-        !(await rmdir(folder.place).then(
-          () => true,
-          () => false,
-        ))
-      )
-        return this.#skip(path)
+      if (!(await removeEmptyFolder(folder.place))) return this.#skip(path)
     }
     if (from) {
       if (current && to.mode !== 'link' && current.isFile())
@@ -270,6 +263,23 @@ class Work {
       if (!isRemoved) return
     }
   }
+}
+
+/** Empty folders are not part of a snapshot, so a folder with nothing else in it gives way. False if something is in it. */
+async function removeEmptyFolder(place: string): Promise<boolean> {
+  const inside = await readdir(place, { recursive: true, withFileTypes: true }).catch(() => undefined)
+  if (!inside?.every((entry) => entry.isDirectory())) return false
+  const below = inside.map(({ parentPath, name }) => join(parentPath, name))
+  // The deepest first. None of them is removed that has been filled in the meantime.
+  for (const folder of [...below.toReversed(), place])
+    if (
+      !(await rmdir(folder).then(
+        () => true,
+        () => false,
+      ))
+    )
+      return false
+  return true
 }
 
 interface HeldFolder extends AsyncDisposable {

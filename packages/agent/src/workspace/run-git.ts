@@ -1,6 +1,8 @@
 import { execFile } from 'node:child_process'
 import { delimiter, isAbsolute, parse } from 'node:path'
 import type { Clock } from '@tapetree/session/util/wait'
+import type { CommandBox } from '../tools/commands/command.ts'
+import { inBox } from '../tools/commands/program-box.ts'
 import { isInside } from '../util/is-inside.ts'
 
 export interface GitRun {
@@ -20,6 +22,8 @@ export interface GitRun {
   /** Standard input. */
   input?: string | Buffer
   signal?: AbortSignal
+  /** The sandbox in which git runs. */
+  box?: CommandBox | undefined
 }
 
 export type GitResult =
@@ -59,6 +63,7 @@ export async function runGit(command: readonly string[], run: GitRun): Promise<G
     variables,
     input,
     signal,
+    box,
   } = run
   const ended = new AbortController()
   const overdue = new AbortController()
@@ -68,18 +73,20 @@ export async function runGit(command: readonly string[], run: GitRun): Promise<G
   )
   try {
     return await new Promise((settle) => {
+      const whole = ['-C', cwd, ...safeSettings, '--no-optional-locks', '--no-pager', ...command]
+      const variablesOfGit = { ...gitEnvironment(environment, root), ...(ignoreUser && withoutUser), ...variables }
+      const program = inBox({ file: 'git', args: whole, env: variablesOfGit }, box)
       const options = {
         // Not in the repository: a relative folder in PATH must not find a program there.
         cwd: parse(cwd).root,
-        env: { ...gitEnvironment(environment, root), ...(ignoreUser && withoutUser), ...variables },
+        env: program.env,
         maxBuffer: maxBytes,
         encoding: 'buffer' as const,
         signal: AbortSignal.any([overdue.signal, ...(signal ? [signal] : [])]),
         killSignal: 'SIGKILL' as const,
         windowsHide: true,
       }
-      const whole = ['-C', cwd, ...safeSettings, '--no-optional-locks', '--no-pager', ...command]
-      const child = execFile('git', whole, options, (error, output, faults) => {
+      const child = execFile(program.file, program.args, options, (error, output, faults) => {
         if (!error) settle({ type: 'ran', output, isCut: false })
         else if (error.code === 'ERR_CHILD_PROCESS_STDIO_MAXBUFFER') settle({ type: 'ran', output, isCut: true })
         else {

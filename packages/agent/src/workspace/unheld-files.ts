@@ -1,6 +1,7 @@
 import { lstat, readdir } from 'node:fs/promises'
-import { join, relative } from 'node:path'
+import { basename, join, relative } from 'node:path'
 import type { Deletion } from '../permissions/deleted-paths.ts'
+import { exactPath, meets, parsePathPattern } from '../permissions/paths/path-pattern.ts'
 import { isInside } from '../util/is-inside.ts'
 import type { WorkspaceSnapshots } from './workspace-snapshots.ts'
 
@@ -24,7 +25,7 @@ export async function findUnheld(
   let left = maxEntries
   for (const { path: root, name } of deletions) {
     if (!isInside(root, cwd) && !isInside(cwd, root)) continue
-    const isMeant = name === undefined ? () => true : matcherOf(name)
+    const pattern = name === undefined ? undefined : parsePathPattern(name)
     const paths = [root]
     for (let path = paths.pop(); path !== undefined; path = paths.pop()) {
       if (--left < 0) return root
@@ -33,17 +34,10 @@ export async function findUnheld(
       if (info.isDirectory()) {
         const folder = path
         paths.push(...(await readdir(folder).catch(() => [])).map((entry) => join(folder, entry)))
-      } else if (isMeant(path.slice(path.lastIndexOf('/') + 1)) && !held?.has(path)) return relative(cwd, path) || path
+      } else if (!held?.has(path) && (!pattern || meets(pattern, exactPath(basename(path))))) {
+        return relative(cwd, path) || path
+      }
     }
   }
   return undefined
-}
-
-function matcherOf(glob: string): (name: string) => boolean {
-  const text = glob
-    .replaceAll(/[\\^$.|+()[\]{}]/g, '\\$&')
-    .replaceAll('*', '.*')
-    .replaceAll('?', '.')
-  const pattern = new RegExp(`^${text}$`, 's')
-  return (name) => pattern.test(name)
 }

@@ -120,6 +120,25 @@ test('a file that was ignored at the target is not deleted, though it is not ign
   expect(await work.files()).toEqual(before)
 })
 
+test('a file comes back where a folder with nothing but empty folders is now', async () => {
+  await using work = await Work.make({ 'a.bin': 'a', 'b.txt': 'b' })
+  const first = await work.say('go')
+  await work.call(async ({ folder }) => {
+    await rm(folder.at('a.bin'))
+    await mkdir(folder.at('a.bin/inside/deeper'), { recursive: true })
+    await mkdir(folder.at('a.bin/other'))
+    await rm(folder.at('b.txt'))
+    await mkdir(folder.at('b.txt/inside'), { recursive: true })
+    await folder.write('b.txt/.env', 'A=1')
+  })
+  const done = await work.snapshots.restore(await work.snapshots.prepare(first))
+  expect(done.skipped).toEqual(['b.txt'])
+  expect(await work.folder.read('a.bin')).toBe('a')
+  // No snapshot holds the secret, so nothing beside it is touched either.
+  expect((await stat(work.folder.at('b.txt/inside'))).isDirectory()).toBe(true)
+  expect(await work.folder.read('b.txt/.env')).toBe('A=1')
+})
+
 test('a call that only reads is not recorded, and a snapshot without changes writes no line', async () => {
   await using work = await Work.make({ 'a.txt': 'a' })
   await work.say('go')

@@ -125,7 +125,7 @@ function valueOf(option: OptionSpec, { rawName, value, inlineValue }: OptionToke
     throw usageFailure(message, help)
   }
   if (option.choices && !option.choices.includes(value)) {
-    const all = `${option.choices.slice(0, -1).join(', ')} or ${option.choices.at(-1)}`
+    const all = option.choices.join(', ').replace(/, ([^,]+)$/, ' or $1')
     throw usageFailure(
       `${rawName} must be ${all}, not ${JSON.stringify(value)}.${didYouMean(value, option.choices)}`,
       help,

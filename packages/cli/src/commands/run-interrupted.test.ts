@@ -131,3 +131,18 @@ test('when the owner is killed, a waiting process owns the session next and fini
   })
   expect(home.provider.requests).toHaveLength(3)
 })
+
+test('a run in a session whose files were only partly put back says so, and how to end it', async () => {
+  home.provider.script(say('Hello.'), say('Hello again.'))
+  await run('--json', 'go')
+  const store = await openStore(placesOf(home))
+  const { id = '' } = (await store.list()).sessions[0] ?? {}
+  {
+    await using session = await store.open(id)
+    await session.append({ type: 'restore', restore: { restoreId: 'r', phase: 'start', from: 'a', to: 'b' } })
+  }
+  const { code, err } = await run('--session', id, 'go on')
+  expect(code).toBe(0)
+  expect(err).toContain('Putting files back was interrupted')
+  expect(err).toContain(`tapetree sessions rewind ${id} --interrupted finish`)
+})

@@ -1,3 +1,4 @@
+import type { SandboxPlace } from '@tapetree/agent/sandbox'
 import { configFolder } from '@tapetree/agent/settings'
 import { tmpdir, userInfo } from 'node:os'
 import { isAbsolute, join } from 'node:path'
@@ -47,6 +48,19 @@ export function placesOf({ home, env }: Pick<Io, 'home' | 'env'>): Places {
     state: join(state, 'tapetree'),
     runtime,
   }
+}
+
+/** No command may read keys, tokens and the logs of other sessions. */
+export function sandboxPlaceOf({
+  sandbox,
+  config,
+  sessions,
+  workspaces,
+  copies,
+  state,
+  runtime,
+}: Places): SandboxPlace {
+  return { folder: sandbox, own: [config, sessions, workspaces, copies, state, runtime] }
 }
 
 /** Ignores relative paths in variables: they would depend on the working folder. */

@@ -18,7 +18,7 @@ import type { Comparison } from '@tapetree/session/screen'
 import { settledWithin } from '@tapetree/session/util/deadline'
 import { systemClock } from '@tapetree/session/util/wait'
 import type { Io } from '../command-line/io.ts'
-import { placesOf, type Places } from './places.ts'
+import { placesOf, sandboxPlaceOf } from './places.ts'
 import type { OpenedSession } from '../session-source.ts'
 import { claimOrAttach } from './claim-or-attach.ts'
 import { followOwner } from './follow-owner.ts'
@@ -259,16 +259,11 @@ export class SessionHost implements AsyncDisposable {
       ...(whenUnanswered && { whenUnanswered }),
       keyring,
       snapshotsFolder: places.workspaces,
-      sandbox: { folder: places.sandbox, own: ownFolders(places) },
+      sandbox: sandboxPlaceOf(places),
       ...(onProblem && { onProblem: (problem) => onProblem(withCommand(problem)) }),
       ...(checkFolder && { checkFolder }),
     }
   }
-}
-
-/** Keys, tokens and the logs of other sessions. */
-function ownFolders({ config, sessions, workspaces, copies, state, runtime }: Places): string[] {
-  return [config, sessions, workspaces, copies, state, runtime]
 }
 
 async function readOnly(

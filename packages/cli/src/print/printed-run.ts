@@ -77,6 +77,10 @@ export class PrintedRun implements AsyncDisposable {
     const { access } = open.opened
     const where = access.type === 'attached' ? `, in ${access.where}` : ''
     await printers.progress.remark(`Session ${sessionId}${where}`)
+    if (open.opened.handle.state('config')?.openRestore !== undefined)
+      await run.notice(
+        `Putting files back was interrupted: some are old and some are new. Run tapetree sessions rewind ${sessionId} --interrupted finish, or undo.`,
+      )
     return run
   }
 

@@ -50,6 +50,10 @@ describe('the options of run', () => {
     [['--input', 'jsonl', '--output-schema', '{}'], '--output-schema'],
     [['--sandbox', 'required', '--permission-mode', 'auto', 'x'], '--sandbox required'],
     [['--sandbox', 'maybe', 'x'], '--sandbox'],
+    [['--max-memory', 'much', 'x'], '--max-memory must be a size'],
+    [['--max-file-size', '0', 'x'], '--max-file-size'],
+    [['--max-processes', '1.5', 'x'], 'whole number'],
+    [['--max-memory', '1G', '--permission-mode', 'auto', 'x'], 'mode auto runs them outside'],
   ])('that are invalid are refused: %j', (args, words) => {
     expect(() => optionsOf(...args)).toThrow(words)
   })
@@ -57,6 +61,15 @@ describe('the options of run', () => {
   test('that require a sandbox choose mode sandboxed', () => {
     const { flags } = optionsOf('--sandbox', 'required', 'x')
     expect(flags).toEqual({ permissions: { mode: 'sandboxed' }, sandbox: { isRequired: true } })
+  })
+
+  test('that limit commands require a sandbox, because nothing else enforces the limits', () => {
+    const { flags, ownerOptions } = optionsOf(
+      ...['--max-cpu-seconds', '60', '--max-memory', '1.5G', '--max-processes', '100', '--max-file-size', '10mb', 'x'],
+    )
+    const limits = { cpuSeconds: 60, memoryBytes: 1.5 * 1024 ** 3, processes: 100, fileBytes: 10 * 1024 ** 2 }
+    expect(flags).toEqual({ permissions: { mode: 'sandboxed' }, sandbox: { isRequired: true, limits } })
+    expect(ownerOptions).toEqual(['--max-cpu-seconds', '--max-memory', '--max-processes', '--max-file-size'])
   })
 
   test('limit the time in minutes or in seconds', () => {

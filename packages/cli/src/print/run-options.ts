@@ -36,6 +36,10 @@ const onlyForOwner = [
   'append-system-prompt',
   'max-turns',
   'max-cost',
+  'max-cpu-seconds',
+  'max-memory',
+  'max-processes',
+  'max-file-size',
 ]
 
 /** The longest timer in Node: 24 days. */
@@ -102,7 +106,7 @@ function flagsOf(invocation: Invocation): SettingsInput {
   const append = textOption(invocation, 'append-system-prompt')
   const allow = listOption(invocation, 'allow').map((rule) => ruleOption(rule, 'allow'))
   const deny = listOption(invocation, 'deny').map((rule) => ruleOption(rule, 'deny'))
-  const { mode, sandbox } = modeOf(invocation)
+  const { mode, sandbox } = modeOf(invocation, commandLimitsOf(invocation))
   const thinkingLevel = textOption(invocation, 'thinking') as ThinkingLevel | undefined
   const permissions = {
     ...(mode !== undefined && { mode }),
@@ -119,16 +123,50 @@ function flagsOf(invocation: Invocation): SettingsInput {
   }
 }
 
-/** With `--sandbox required`, the mode is `sandboxed`, or `plan`, in which commands only read. */
-export function modeOf(invocation: Invocation): { mode?: PermissionMode; sandbox?: SettingsInput['sandbox'] } {
+type CommandLimits = NonNullable<NonNullable<SettingsInput['sandbox']>['limits']>
+
+/** Limits of commands. */
+function commandLimitsOf(invocation: Invocation): CommandLimits {
+  const [cpuSeconds, processes] = (['max-cpu-seconds', 'max-processes'] as const).map((name) => {
+    const value = numberOption(invocation, name)
+    if (value !== undefined && !Number.isInteger(value)) throw usageFailure(`--${name} must be a whole number.`)
+    return value
+  })
+  const memoryBytes = sizeOption(invocation, 'max-memory')
+  const fileBytes = sizeOption(invocation, 'max-file-size')
+  return {
+    ...(cpuSeconds !== undefined && { cpuSeconds }),
+    ...(memoryBytes !== undefined && { memoryBytes }),
+    ...(processes !== undefined && { processes }),
+    ...(fileBytes !== undefined && { fileBytes }),
+  }
+}
+
+/** Bytes, from a number with a unit of 1024 or one of its powers. */
+function sizeOption(invocation: Invocation, name: string): number | undefined {
+  const text = textOption(invocation, name)
+  if (text === undefined) return undefined
+  const [, number, unit = ''] = /^(\d+(?:\.\d+)?)([kmgt]?)(?:i?b)?$/i.exec(text.trim()) ?? []
+  const bytes = Math.round(Number(number) * 1024 ** ' kmgt'.indexOf(unit.toLowerCase() || ' '))
+  if (Number.isSafeInteger(bytes) && bytes > 0) return bytes
+  throw usageFailure(`--${name} must be a size such as 500M or 2G, not ${JSON.stringify(harmlessLine(text))}.`)
+}
+
+/** If a sandbox is required or commands have limits, the mode is `sandboxed`, or `plan`, in which commands only read. */
+export function modeOf(
+  invocation: Invocation,
+  limits: CommandLimits = {},
+): { mode?: PermissionMode; sandbox?: SettingsInput['sandbox'] } {
   const mode = textOption(invocation, 'permission-mode') as PermissionMode | undefined
-  if (textOption(invocation, 'sandbox') === undefined) return mode === undefined ? {} : { mode }
+  const isLimited = Object.keys(limits).length > 0
+  if (textOption(invocation, 'sandbox') === undefined && !isLimited) return mode === undefined ? {} : { mode }
   if (mode !== undefined && mode !== 'sandboxed' && mode !== 'plan') {
+    const option = isLimited ? 'A limit of commands' : '--sandbox required'
     throw usageFailure(
-      `--sandbox required runs commands in a sandbox, and mode ${mode} runs them outside. Use --permission-mode sandboxed.`,
+      `${option} runs commands in a sandbox, and mode ${mode} runs them outside. Use --permission-mode sandboxed.`,
     )
   }
-  return { mode: mode ?? 'sandboxed', sandbox: { isRequired: true } }
+  return { mode: mode ?? 'sandboxed', sandbox: { isRequired: true, ...(isLimited && { limits }) } }
 }
 
 function namesIn(tools: string): string[] {

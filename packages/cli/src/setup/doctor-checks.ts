@@ -6,7 +6,7 @@ import { execFile } from 'node:child_process'
 import { DatabaseSync } from 'node:sqlite'
 import { promisify } from 'node:util'
 import { version } from '../command-line/version.ts'
-import type { SandboxSupport } from '@tapetree/agent/sandbox'
+import type { CommandLimits, SandboxSupport } from '@tapetree/agent/sandbox'
 import type { SessionInfo, SessionStore } from '@tapetree/session'
 import { once } from 'node:events'
 import { connect } from 'node:net'
@@ -123,6 +123,7 @@ export async function machineChecks(places: Places): Promise<Check[]> {
     checkSearch(),
     await checkRipgrep(),
     await checkSandbox(),
+    await checkCommandLimits(),
   ]
 }
 
@@ -177,15 +178,26 @@ async function checkRipgrep(): Promise<Check> {
   }
 }
 
-/** Nothing needs it yet; bug reports show whether it is installed. */
 /** Whether commands can run in a sandbox. Loaded only here, because the check starts programs. */
 export async function checkSandbox(probe?: () => Promise<SandboxSupport>): Promise<Check> {
   const support = await (probe ?? (await import('@tapetree/agent/sandbox')).probeSandbox)()
   if (support.type === 'bubblewrap') {
-    return ok('sandbox', `Commands can run in a sandbox (bubblewrap ${support.version}): --permission-mode sandboxed.`)
+    return ok(
+      'sandbox',
+      `Commands can run in a sandbox (bubblewrap ${support.version}), so the default mode is sandboxed.`,
+    )
   }
-  const says = `Commands cannot run in a sandbox, so mode sandboxed is like ask. ${support.reason}`
+  const says = `Commands cannot run in a sandbox, so the default mode is ask. ${support.reason}`
   return warning('sandbox', says, support.repair)
+}
+
+/** Whether the resource limits of commands can be enforced. */
+export async function checkCommandLimits(problemOf?: (limits: CommandLimits) => string | undefined): Promise<Check> {
+  problemOf ??= (await import('@tapetree/agent/sandbox')).limitProblem
+  const problem = problemOf({ cpuSeconds: 1, memoryBytes: 1, fileBytes: 1, processes: 1 })
+  if (problem !== undefined) return warning('command limits', problem)
+  const kinds = 'the processor time, memory and file size of each process, and the number of processes'
+  return ok('command limits', `Commands in the sandbox can have limits: ${kinds}. There is no total of memory.`)
 }
 
 /** The sessions, their index, and stale sockets. */

@@ -14,19 +14,23 @@ export interface FakeHome extends AsyncDisposable {
 
 export interface FakeHomeOptions {
   /** Merged over the settings that name the fake provider. */
-  settings?: Record<string, unknown>
+  settings?: Record<string, unknown> & { permissions?: Record<string, unknown> }
 }
 
 /** The model of a fake home, as written on a command line. */
 export const fakeModel = 'fake/model-1'
 
-/** A home whose settings use a scripted provider. Everything else is as on a user's machine. */
+/**
+ * A home whose settings use a scripted provider, and mode `ask`, so that a test does not depend on the sandbox of the machine; the mode
+ * `undefined` is the default. Everything else is as on a user's machine.
+ */
 export async function fakeHome({ settings = {} }: FakeHomeOptions = {}): Promise<FakeHome> {
   const root = await realpath(await mkdtemp(join(tmpdir(), 'tapetree-home-')))
   const provider = await startFakeProvider()
   const [home, cwd, config] = [join(root, 'home'), join(root, 'work'), join(root, 'tapetree')]
   for (const folder of [home, cwd, config]) await mkdir(folder, { mode: 0o700 })
-  const written = { ...fakeSettings(provider), ...settings }
+  const permissions = { mode: 'ask', ...settings.permissions }
+  const written = { ...fakeSettings(provider), ...settings, permissions }
   await writeFile(join(config, 'settings.json'), JSON.stringify(written, null, 2), { mode: 0o600 })
   const compileCache = process.env['NODE_COMPILE_CACHE']
   const env = {

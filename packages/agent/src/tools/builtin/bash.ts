@@ -6,17 +6,16 @@ import { createRedactor, defaultPolicy, type RedactionPolicy } from '@tapetree/r
 import {
   attach,
   startCommand,
-  type Blocked,
   type Command,
   type CommandOptions,
   type CommandOutcome,
   type CommandSandbox,
 } from '../commands/command.ts'
+import { boxNotes, rememberBoxedCall, sandboxCallId } from '../commands/box-notes.ts'
 import { commandEnvironment, type EnvironmentOptions } from '../commands/environment.ts'
 import { currentBootId } from '../commands/process-table.ts'
 import { LiveOutput } from '../commands/shown-output.ts'
 import { reportOutcome, reportRunning } from '../commands/report.ts'
-import { settleControls } from '../commands/settle-controls.ts'
 import { descriptionOf } from './description.ts'
 import { newJobId, type Jobs } from '../commands/jobs.ts'
 import {
@@ -91,12 +90,21 @@ export function bashTool(options: BashOptions): Tool {
   const deadlineOf = ({ timeoutMs, background }: BashInput): number =>
     timeoutMs ?? (background ? backgroundDeadlineMs : deadlineMs)
 
+  function attend(context: ToolContext): void {
+    if (context.box !== 'writable') return
+    const callId = sandboxCallId(context)
+    sandbox?.attend?.({ callId, reach: (target, withdrawn) => context.reach(target, withdrawn) })
+  }
+
   /** Starts a command that must not have begun. */
   async function begin(spool: string, input: BashInput, context: ToolContext): Promise<ToolOutput> {
     const { command, background = false } = input
-    const { cwd, signal, callId, box: kind } = context
+    const { cwd, signal, box: kind } = context
     if (kind && !sandbox) throw new Error('This command may run only in a sandbox, and there is none.')
+    const callId = sandboxCallId(context)
+    attend(context)
     const box = kind && (await sandbox?.box(cwd, { isReadOnly: kind === 'read-only', spool, callId }))
+    if (kind) await rememberBoxedCall(spool, { callId: context.callId, kind })
     const env = { ...commandEnvironment(process.env, options.environment), ...box?.env }
     const order = {
       ...limits,
@@ -105,7 +113,7 @@ export function bashTool(options: BashOptions): Tool {
       command,
       cwd,
       env,
-      ...(box && { box: box.argv }),
+      ...(box && { box: box.argv, ...(box.limits && { limits: box.limits }) }),
       deadlineMs: deadlineOf(input),
     }
     const started = await startCommand({ ...order, signal }).catch((error: unknown) => {
@@ -147,15 +155,11 @@ export function bashTool(options: BashOptions): Tool {
 
   /** The outcome, with what the sandbox blocked. New control files stay only if the user agrees. */
   async function report(command: Command, outcome: CommandOutcome, context: ToolContext): Promise<ToolOutput> {
-    const { cwd, box: kind } = context
+    const { box: kind } = context
     if (!kind || !sandbox) return reportOutcome(command, outcome, context)
-    const { pieces } = await command.output()
-    const text = Buffer.concat(pieces.map(({ bytes }) => bytes)).toString()
-    const blocked = await sandbox.blockedIn(text, { cwd })
-    const { callId } = context
-    for (const each of blocked) await context.append({ type: 'blocked', blocked: { callId, ...each } })
-    const isLeft = kind === 'read-only' ? [] : await settleControls(sandbox, { ...context, spool: command.spool })
-    return reportOutcome(command, outcome, context, { notes: [...blockedNotes(blocked), ...isLeft] })
+    const call = { callId: context.callId, kind }
+    const notes = await boxNotes(command, { sandbox, call, context, hasEnded: true })
+    return reportOutcome(command, outcome, context, { notes })
   }
 
   async function moveToBackground(
@@ -182,6 +186,7 @@ export function bashTool(options: BashOptions): Tool {
     if (start.bootId !== currentBootId()) return unknown('the machine has been restarted since')
     if (!existsSync(folder)) return unknown('its spool folder has been removed')
     if (command.forestall()) return begin(folder, input, context)
+    attend(context)
     return input.background
       ? moveToBackground(command, { input, context, how: 'Started' })
       : settle(command, input, context)
@@ -217,29 +222,6 @@ export function bashTool(options: BashOptions): Tool {
     reattach,
     settled: (start, { localFolder }) => jobs.removeSpool(start, localFolder),
   })
-}
-
-const blockedKinds: Readonly<Record<Blocked['kind'], string>> = {
-  write: 'writing',
-  network: 'reaching',
-  socket: 'connecting to',
-  hidden: 'reading',
-}
-
-/** The sentence that the model and the user read. */
-function blockedNotes(blocked: readonly Blocked[]): string[] {
-  if (blocked.length === 0) return []
-  const things = blocked.map(({ kind, what }) => `${blockedKinds[kind]} ${what === '' ? nameless[kind] : what}`)
-  return [
-    `The sandbox blocked ${things.join(', ')}. If the task needs this, call bash again with \`outside\` and the reason: the user is asked. Otherwise find another way.`,
-  ]
-}
-
-const nameless: Readonly<Record<Blocked['kind'], string>> = {
-  write: 'a read-only place',
-  network: 'the network',
-  socket: 'a service of this machine',
-  hidden: 'a file with secrets',
 }
 
 type ToolStart = ToolStartRecord['toolStart']

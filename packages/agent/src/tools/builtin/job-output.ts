@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { Command, CommandSandbox } from '../commands/command.ts'
+import { boxedCallOf, boxNotes } from '../commands/box-notes.ts'
 import { reportOutcome, reportRunning } from '../commands/report.ts'
-import { settleControls } from '../commands/settle-controls.ts'
 import { descriptionOf } from './description.ts'
 import type { Jobs } from '../commands/jobs.ts'
 import { defineTool, type Tool, type ToolContext } from '../tool.ts'
@@ -34,13 +34,15 @@ export function jobOutputTool({ jobs, sandbox }: { jobs: Jobs; sandbox?: Command
       if (!command) return { content: `There is no job ${jobId} in this session.`, isError: true }
       if (waitMs > 0) await waitForEnd(command, waitMs, context)
       const state = await command.state()
-      if (state.type === 'ended' || state.type === 'lost') {
-        const notes = sandbox ? await settleControls(sandbox, { ...context, spool: command.spool }) : []
+      const hasEnded = state.type === 'ended' || state.type === 'lost'
+      const call = sandbox && (await boxedCallOf(command))
+      const notes = sandbox && call ? await boxNotes(command, { sandbox, call, context, hasEnded }) : []
+      if (hasEnded) {
         const { content } = await reportOutcome(command, state, context, { from: since, notes })
         return { content }
       }
       const text = (nextOffset: number): string => `Still running. Read more with since ${nextOffset}.`
-      return reportRunning(command, text, context, { from: since })
+      return reportRunning(command, text, context, { from: since, notes })
     },
   })
 }

@@ -4,9 +4,9 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { defaultPolicy } from '@tapetree/redact'
 import type { RecordDraft, ToolStartRecord } from '@tapetree/session/format'
-import type { BoxKind } from '../tool.ts'
+import type { BoxKind, ToolContext } from '../tool.ts'
 import { readClaim, takeClaim, type Claim } from './claim.ts'
-import { readExit, type CommandExit } from './exit-file.ts'
+import { readExit, type CommandExit, type CommandLimits } from './exit-file.ts'
 import { prepareSupervisor, sendOrder, type Order } from './supervisor-process.ts'
 import { isRunning } from './process-table.ts'
 import { endTree, findTree } from './process-tree.ts'
@@ -30,6 +30,8 @@ export interface CommandBox {
   argv: readonly string[]
   /** Variables that differ in the sandbox. */
   env: Readonly<Record<string, string>>
+  /** What `argv` limits. */
+  limits?: CommandLimits
 }
 
 /** Makes sandboxes for the commands of a session, and checks what a command did in one. */
@@ -38,28 +40,38 @@ export interface CommandSandbox {
   details(kind: BoxKind): SandboxDetails | Promise<SandboxDetails>
   /** If it throws, the command does not run. Files in `spool` survive this process, for `takeBack`. */
   box(cwd: string, options: { isReadOnly: boolean; spool: string; callId: string }): Promise<CommandBox>
-  /** What the sandbox blocked, from the end of the output of a command. */
-  blockedIn(output: string, place: { cwd: string }): Blocked[] | Promise<Blocked[]>
+  /** From now on until the run ends, the user is asked about hosts that the commands of this call want to reach. */
+  attend?(call: { callId: string; reach: ToolContext['reach'] }): void
+  /** What the sandbox blocked: what the end of the output of a command shows, and hosts that were refused to the call. */
+  blockedIn(output: string, call: { cwd: string; callId?: string }): Blocked[] | Promise<Blocked[]>
+  /** The hosts that commands of the call have reached. */
+  reachedBy?(callId: string): Promise<readonly string[]>
   /**
    * After a command: moves new control files out of the working folder. They make other programs run something, so the user decides
    * about them. Calling it again after a crash finds the same files.
    */
-  takeBack(place: { cwd: string; spool: string }): Promise<TakenBack | undefined>
+  takeBack(place: { cwd: string; spool: string; callId?: string }): Promise<TakenBack | undefined>
 }
 
 /** What a command in a sandbox may do. */
 export type SandboxDetails = NonNullable<ToolStartRecord['toolStart']['sandbox']>
 
-export type Blocked = Omit<Extract<RecordDraft, { type: 'blocked' }>['blocked'], 'callId'>
+export type BlockedDraft = Extract<RecordDraft, { type: 'blocked' }>
+
+/** Appends it to the log of a session. */
+export type RecordBlocked = (draft: BlockedDraft) => Promise<unknown>
+
+export interface Blocked extends Omit<BlockedDraft['blocked'], 'callId'> {
+  /** A sentence, if the sandbox knows it. */
+  reason?: string
+}
 
 /** Files that a command made, which control what other programs run. */
 export interface TakenBack {
-  /** Relative to the working folder. */
-  paths: readonly string[]
-  /** Where they are now. */
-  folder: string
-  /** Puts them back, because the user wants them. */
-  putBack(): Promise<void>
+  /** Their ids, with which they can be applied later, and their paths relative to the working folder. */
+  writes: readonly { id: string; path: string }[]
+  /** Puts them back, because the user wants them. Each is recorded before. Resolves with a sentence for each that cannot be put back. */
+  putBack(record: RecordBlocked): Promise<string[]>
   /** They stay there. Until then, each call of `takeBack` finds them. */
   leave(): Promise<void>
 }

@@ -2,6 +2,18 @@ import { renameSync, writeFileSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 
+/** Limits of the kernel (rlimits) for the programs of a command. Absent ones are not limited. */
+export interface CommandLimits {
+  /** Of processor time, for each process. */
+  cpuSeconds?: number
+  /** Of memory that a process can write to, for each process. Address space that a program only reserves does not count. */
+  memoryBytes?: number
+  /** Of the processes and threads of one command. */
+  processes?: number
+  /** Of each file that is written. */
+  fileBytes?: number
+}
+
 /** How a command ended. */
 export interface CommandExit {
   /** By itself, by its deadline, by a stop request, or by the output limit. Or it could not be started. */
@@ -13,6 +25,8 @@ export interface CommandExit {
   durationMs: number
   /** Its deadline. */
   deadlineMs: number
+  /** The limits that it had. */
+  limits?: CommandLimits
   /** Names of processes that outlived the shell and were ended. */
   leftBehind: string[]
   /** Names of processes that could not be ended. */

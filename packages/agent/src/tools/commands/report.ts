@@ -1,6 +1,6 @@
 import type { ToolContext, ToolOutput } from '../tool.ts'
 import type { Command, CommandOutcome, Stopper } from './command.ts'
-import type { CommandExit } from './exit-file.ts'
+import type { CommandExit, CommandLimits } from './exit-file.ts'
 import { countBytes, showOutput } from './shown-output.ts'
 
 export interface ReportOptions {
@@ -21,7 +21,8 @@ export async function reportOutcome(
   const shown = await showOutput(output, from, context)
   const { sentences, isError } =
     outcome.type === 'ended' ? describeExit(outcome.exit, await command.stopper()) : describeLoss(outcome)
-  return { content: join(shown, [...sentences, ...notes]), ...(isError && { isError }) }
+  const reached = outcome.type === 'ended' ? await describeLimits(command, outcome.exit) : []
+  return { content: join(shown, [...sentences, ...reached, ...notes]), ...(isError && { isError }) }
 }
 
 /** Reports a running command: its output so far, and the available actions. */
@@ -29,11 +30,11 @@ export async function reportRunning(
   command: Command,
   text: (nextOffset: number) => string,
   context: Pick<ToolContext, 'putBlob'>,
-  { from = 0 }: ReportOptions = {},
+  { from = 0, notes = [] }: ReportOptions = {},
 ): Promise<ToolOutput> {
   const output = await command.output({ from })
   const shown = await showOutput(output, from, context)
-  return { content: join(shown, [text(output.end)]) }
+  return { content: join(shown, [text(output.end), ...notes]) }
 }
 
 function describeExit(exit: CommandExit, stopper: Stopper | undefined): { sentences: string[]; isError: boolean } {
@@ -73,6 +74,56 @@ function describeCause({ cause, code, signal, bytes, deadlineMs, error }: Comman
       cause satisfies never
       return [`Ended: ${String(cause)}.`] // from a newer supervisor
   }
+}
+
+/** How a command shows that it has reached a limit. The kernel tells nobody else: it sends a signal, or a system call fails. */
+interface LimitSign {
+  /** Exit codes: 128 and the number of the signal. */
+  codes: readonly number[]
+  /** Messages of shells, runtimes and common programs. */
+  pattern: RegExp
+  amount: (limit: number) => string
+}
+
+const limitSigns: Readonly<Record<keyof CommandLimits, LimitSign>> = {
+  cpuSeconds: {
+    codes: [152, 137],
+    pattern: /CPU time limit exceeded/i,
+    amount: (limit) => `${limit} s of processor time for each process`,
+  },
+  memoryBytes: {
+    codes: [],
+    pattern:
+      /cannot allocate|memory exhausted|\bMemoryError\b|out of memory|allocation failed|memory allocation of \d+ bytes failed|\bENOMEM\b|\bbad_alloc\b/i,
+    amount: (limit) => `${countBytes(limit)} of memory for each process`,
+  },
+  processes: {
+    codes: [],
+    pattern:
+      /(?:fork|spawn|exec|clone)\b.*(?:Resource temporarily unavailable|EAGAIN)|\[Errno 11\]|can't start new thread|failed to create new OS thread|pthread_create/i,
+    amount: (limit) => `${limit} processes and threads`,
+  },
+  fileBytes: {
+    codes: [153],
+    pattern: /File size limit exceeded|File too large|\bEFBIG\b/i,
+    amount: (limit) => `${countBytes(limit)} for each file`,
+  },
+}
+
+/** Messages about limits come last. */
+const searchedBytes = 64 * 1024
+
+async function describeLimits(command: Command, { code, limits }: CommandExit): Promise<string[]> {
+  if (!limits) return []
+  const { pieces } = await command.output({ limitBytes: searchedBytes })
+  const text = Buffer.concat(pieces.map(({ bytes }) => bytes)).toString()
+  return (Object.keys(limitSigns) as (keyof CommandLimits)[]).flatMap((name) => {
+    const [limit, { codes, pattern, amount }] = [limits[name], limitSigns[name]]
+    if (limit === undefined || !(codes.includes(code ?? 0) || pattern.test(text))) return []
+    return [
+      `It seems to have reached a limit of the sandbox: ${amount(limit)} (sandbox.limits.${name}). Only the user can raise it.`,
+    ]
+  })
 }
 
 function describeLoss(outcome: { type: 'lost'; reason?: string }): { sentences: string[]; isError: boolean } {

@@ -2,7 +2,7 @@ import type { ToolContext } from '../tool.ts'
 import type { CommandSandbox } from './command.ts'
 
 const keep = { label: 'Put them back', description: 'They take effect in other programs.' }
-const leave = { label: 'Leave them out', description: 'They stay where they were moved to.' }
+const leave = { label: 'Leave them out', description: 'You can apply them later with /blocked.' }
 
 /**
  * Moves control files that a command made out of the working folder, and asks the user about them. They stay away without an answer. Returns sentences
@@ -10,19 +10,21 @@ const leave = { label: 'Leave them out', description: 'They stay where they were
  */
 export async function settleControls(
   sandbox: CommandSandbox,
-  { cwd, spool, ask }: Pick<ToolContext, 'cwd' | 'ask'> & { spool: string },
+  { cwd, spool, callId, ask, append }: Pick<ToolContext, 'cwd' | 'callId' | 'ask' | 'append'> & { spool: string },
 ): Promise<string[]> {
-  const taken = await sandbox.takeBack({ cwd, spool })
+  const taken = await sandbox.takeBack({ cwd, spool, callId })
   if (!taken) return []
-  const names = taken.paths.join(', ')
-  const question = `The command made files that control what other programs run: ${names}. They were moved out of the working folder, to ${taken.folder}. Put them back?`
+  for (const { id: kept, path: what } of taken.writes)
+    await append({ type: 'blocked', blocked: { callId, kind: 'write', what, count: 1, kept } })
+  const names = taken.writes.map(({ path }) => path).join(', ')
+  const question = `The command made files that control what other programs run: ${names}. They were moved out of the working folder. Put them back?`
   const { text } = await ask({ question, options: [keep, leave] })
   if (text === keep.label) {
-    await taken.putBack()
-    return [`The user agreed to these new files, which control what other programs run: ${names}.`]
+    const problems = await taken.putBack((draft) => append(draft))
+    return [`The user agreed to these new files, which control what other programs run: ${names}.`, ...problems]
   }
   await taken.leave()
   return [
-    `These new files control what other programs run, so they were moved out of the working folder, to ${taken.folder}: ${names}.`,
+    `These new files control what other programs run, so they were moved out of the working folder: ${names}. Only the user can put them back, with /blocked.`,
   ]
 }

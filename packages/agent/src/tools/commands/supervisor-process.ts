@@ -2,6 +2,7 @@ import { spawn, type ChildProcessByStdio } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import type { Readable, Writable } from 'node:stream'
 import { fileURLToPath } from 'node:url'
+import type { CommandLimits } from './exit-file.ts'
 import { markVariable } from './process-tree.ts'
 import { programUrl } from '../../util/program-url.ts'
 import type { RedactionPolicy } from '@tapetree/redact'
@@ -18,6 +19,8 @@ export interface Order {
   env: Record<string, string>
   /** The command line of a sandbox, to which the shell is appended. */
   box?: readonly string[]
+  /** The limits that `box` sets, for the record. */
+  limits?: CommandLimits
   /** The command is ended after this long. */
   deadlineMs: number
   /** What to redact from its output before it is written to disk. */

@@ -106,8 +106,9 @@ async function supervise(order: Order, stopped: AbortSignal): Promise<CommandExi
 type ShellExit = [code: number | null, signal: NodeJS.Signals | null]
 const noExit: ShellExit = [null, null]
 
-function describe({ deadlineMs }: Order, exit: Pick<CommandExit, 'cause'> & Partial<CommandExit>): CommandExit {
-  return { code: null, signal: null, bytes: 0, durationMs: 0, deadlineMs, leftBehind: [], survivors: [], ...exit }
+function describe({ deadlineMs, limits }: Order, exit: Pick<CommandExit, 'cause'> & Partial<CommandExit>): CommandExit {
+  const known = { deadlineMs, ...(limits && { limits }) }
+  return { code: null, signal: null, bytes: 0, durationMs: 0, ...known, leftBehind: [], survivors: [], ...exit }
 }
 
 /**

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { runCli } from '../../cli.ts'
 import { exitCodes, type ExitCode } from '../../command-line/exit-code.ts'
-import { checkSandbox } from '../../setup/doctor-checks.ts'
+import { checkCommandLimits, checkSandbox } from '../../setup/doctor-checks.ts'
 import { placesOf } from '../../host/places.ts'
 import { fakeHome, type FakeHome } from '../../testing/fake-home.ts'
 import { testIo } from '../../testing/test-io.ts'
@@ -34,6 +34,7 @@ test('on a healthy machine every check passes, and no key is shown', async () =>
     'search',
     'ripgrep',
     'sandbox',
+    'command limits',
     'settings',
     'keys',
     'model',
@@ -52,9 +53,15 @@ test('without a sandbox, the check says how commands are treated and prints the 
   expect(check).toEqual({
     name: 'sandbox',
     status: 'warning',
-    says: `Commands cannot run in a sandbox, so mode sandboxed is like ask. ${support.reason}`,
+    says: `Commands cannot run in a sandbox, so the default mode is ask. ${support.reason}`,
     fix: repair,
   })
+})
+
+test('limits of commands that nothing enforces here are reported', async () => {
+  const problem = 'The processes of commands cannot be limited.'
+  expect(await checkCommandLimits(() => problem)).toEqual({ name: 'command limits', status: 'warning', says: problem })
+  expect(await checkCommandLimits(() => undefined)).toMatchObject({ name: 'command limits', status: 'ok' })
 })
 
 test('open file modes, a stale socket and a broken index are found, and --fix fixes them', async () => {

@@ -1,4 +1,5 @@
-import { writeFile } from 'node:fs/promises'
+import { existsSync } from 'node:fs'
+import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
@@ -76,4 +77,17 @@ test('without a terminal only --yes accepts, and a misspelled name is an error',
   await using home = await homeWithServer()
   expect((await run(home, ['mcp', 'accept', 'docs'])).err).toContain('tapetree mcp accept docs --yes')
   expect((await run(home, ['mcp', 'accept', 'dcos'])).err).toContain('Did you mean docs?')
+})
+
+test('a server runs in the sandbox, unless the user lets it out', { timeout: 60_000 }, async () => {
+  await using home = await homeWithServer()
+  const outside = join(home.home, 'written')
+  await home.describe(`write ${outside}`)
+  await run(home, ['mcp', 'accept', 'docs', '--yes'])
+  expect(existsSync(outside)).toBe(false)
+  const path = join(home.env['TAPETREE_HOME'] ?? '', 'settings.json')
+  const written = JSON.parse(await readFile(path, 'utf8')) as object
+  await writeFile(path, JSON.stringify({ ...written, sandbox: { outsideServers: ['docs'] } }), { mode: 0o600 })
+  await run(home, ['mcp', 'list'])
+  expect(existsSync(outside)).toBe(true)
 })

@@ -1,17 +1,18 @@
 import { configFolder } from '@tapetree/agent/settings'
-import { describeChange, McpServers, PinFile, type McpServerState } from '@tapetree/agent/mcp'
+import { describeChange, McpServers, PinFile, sandboxesOf, type McpServerState } from '@tapetree/agent/mcp'
 import { flag, type CommandRun } from '../../command-line/command.ts'
 import { didYouMean } from '../../text/did-you-mean.ts'
 import { exitCodes } from '../../command-line/exit-code.ts'
 import { Failure, usageFailure } from '../../command-line/failure.ts'
 import { harmless, harmlessLine } from '../../text/harmless.ts'
 import { askLine, isInteractive, write, printJson, type Io } from '../../command-line/io.ts'
-import { surroundingsOf } from '../../host/surroundings.ts'
+import { placesOf, sandboxPlaceOf } from '../../host/places.ts'
+import { surroundingsOf, type Surroundings } from '../../host/surroundings.ts'
 import { outputTable } from '../../text/output-table.ts'
 
 export const listServers: CommandRun = async (invocation, io) => {
-  const settings = await serverSettings(io)
-  await using servers = start(settings, io)
+  const found = await surroundingsOf(io, { cwd: io.cwd })
+  await using servers = start(found.settings.values.mcpServers, found, io)
   await servers.settled()
   const states = servers.states()
   if (flag(invocation, 'json')) {
@@ -30,7 +31,8 @@ export const listServers: CommandRun = async (invocation, io) => {
 
 export const acceptServer: CommandRun = async (invocation, io) => {
   const [name = ''] = invocation.positionals
-  const all = await serverSettings(io)
+  const found = await surroundingsOf(io, { cwd: io.cwd })
+  const all = found.settings.values.mcpServers
   const settings = Object.hasOwn(all, name) ? all[name] : undefined
   if (!settings) {
     const known = Object.keys(all)
@@ -39,7 +41,7 @@ export const acceptServer: CommandRun = async (invocation, io) => {
       ['tapetree mcp list'],
     )
   }
-  await using servers = start({ [name]: settings }, io)
+  await using servers = start({ [name]: settings }, found, io)
   const accepted: string[] = []
   for (;;) {
     await servers.settled()
@@ -68,15 +70,15 @@ export const acceptServer: CommandRun = async (invocation, io) => {
 
 type Servers = Parameters<typeof McpServers.start>[0]['servers']
 
-async function serverSettings(io: Io): Promise<Servers> {
-  return (await surroundingsOf(io, { cwd: io.cwd })).settings.values.mcpServers
-}
-
-/** Does not start an unknown server before it is accepted. */
-function start(servers: Servers, io: Io): McpServers {
+/** In the same sandbox as in a session. Does not start an unknown server before it is accepted. */
+function start(servers: Servers, { settings, trust }: Surroundings, io: Io): McpServers {
+  const { home, env, cwd } = io
+  const onMissing = (message: string): void => void write(io.stderr, `${message}\n`)
+  const place = { home, env, workingFolder: cwd, projectRoot: trust.project.root }
+  const { box } = sandboxesOf(sandboxPlaceOf(placesOf(io)), { ...place, settings, onMissing })
   const pins = new PinFile(configFolder(io))
   const limits = { maxRestarts: 0 }
-  return McpServers.start({ servers, cwd: io.cwd, environment: io.env, pins, firstContact: 'ask', limits })
+  return McpServers.start({ servers, cwd, environment: env, pins, firstContact: 'ask', limits, box })
 }
 
 async function confirm(io: Io): Promise<boolean> {

@@ -65,6 +65,22 @@ const limits: readonly OptionSpec[] = [
   { name: 'max-minutes', value: 'minutes', description: 'stop after this many minutes' },
 ]
 
+const commandLimits: readonly OptionSpec[] = [
+  {
+    name: 'max-cpu-seconds',
+    value: 'seconds',
+    description:
+      'limit the processor time of each process of a command; implies --sandbox required, like the next ones',
+  },
+  {
+    name: 'max-memory',
+    value: 'size',
+    description: 'limit the memory of each process of a command, such as 2G or 500M',
+  },
+  { name: 'max-processes', value: 'count', description: 'limit the processes and threads of one command' },
+  { name: 'max-file-size', value: 'size', description: 'limit the size of each file that a command writes' },
+]
+
 const conflicts: OptionSpec = {
   name: 'conflicts',
   value: 'whose',
@@ -115,7 +131,7 @@ export const runCommands: readonly CommandSpec[] = [
       'process.\n\nWith --variants, several agents answer the same prompt, each in a working copy of the folder. The files of the ' +
       'one that you choose are merged into the folder, and the copies are removed. --max-cost limits all of them together.',
     positionals: [{ name: 'prompt', description: 'the prompt', many: true }],
-    options: [...output, ...conversation, ...agent, ...permissions, ...limits, ...variants],
+    options: [...output, ...conversation, ...agent, ...permissions, ...limits, ...commandLimits, ...variants],
     examples: [
       { command: 'tapetree run "What does @src/main.ts do?"', says: 'ask about a file' },
       { command: 'git diff | tapetree run "Write a commit message" > message.txt', says: 'work on piped input' },

@@ -138,6 +138,24 @@ export const sessionCommands: readonly CommandSpec[] = [
     load: async () => (await import('../sessions/rewind.ts')).runSessionsRewind,
   },
   {
+    path: ['sessions', 'blocked'],
+    summary: 'show files that the sandbox took back, and apply them',
+    description:
+      'Commands in the sandbox cannot make files that control what other programs run, such as hooks or settings of an ' +
+      'editor. Such files are moved out of the working folder and kept. Also lists what commands wrote to the home ' +
+      'folder, if it is kept.',
+    positionals: [session],
+    options: [
+      { name: 'apply', value: 'id', description: 'move this file to its path' },
+      { name: 'discard', value: 'id', description: 'delete this file' },
+    ],
+    examples: [
+      { command: 'tapetree sessions blocked last', says: 'The files, with their contents.' },
+      { command: 'tapetree sessions blocked last --apply job-1.0', says: 'Applies one of them.' },
+    ],
+    load: async () => (await import('../sessions/blocked.ts')).runSessionsBlocked,
+  },
+  {
     path: ['sessions', 'archive'],
     summary: 'archive a session',
     positionals: [session],

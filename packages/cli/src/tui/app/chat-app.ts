@@ -12,6 +12,7 @@ import { LoadedEntries } from '../chat/current-session.ts'
 import { PanelOpeners } from './panel-openers.ts'
 import { PanelPlace } from './panel-place.ts'
 import { ScrollbackPane, ScrollingPane, type TranscriptPane } from './transcript-pane.ts'
+import { BlockedWrites } from '../chat/blocked-writes.ts'
 import { Rewinding } from '../chat/rewinding.ts'
 import { Sender } from '../chat/sender.ts'
 import { SessionLines } from './session-lines.ts'
@@ -169,6 +170,7 @@ function assembleChat(options: ChatOptions, terminal: Terminal): ChatParts {
     terminal,
     chooser: openers,
     rewinding,
+    blocked: new BlockedWrites({ ...core, ask: openers.ask }),
     look: screenLook({ appearance, composer, pane, remarks, chooseTheme, onTheme }),
   })
   const sender = new Sender({

@@ -15,7 +15,7 @@ export interface Question<Value> {
 }
 
 /** Asks the user; undefined if the user leaves the question. */
-type Ask = <Value>(question: Question<Value>) => Promise<Value | undefined>
+export type Ask = <Value>(question: Question<Value>) => Promise<Value | undefined>
 
 export interface RewindingOptions {
   session: CurrentSession

@@ -1,4 +1,5 @@
 import type { Terminal } from '@earendil-works/pi-tui'
+import type { BlockedWrites } from './blocked-writes.ts'
 import type { ChatLife, EnterKey } from './chat-life.ts'
 import type { CurrentSession } from './current-session.ts'
 import type { Remarks } from './remarks.ts'
@@ -27,6 +28,7 @@ export interface SlashCommandsOptions {
   enterKey: EnterKey
   chooser: Chooser
   rewinding: Rewinding
+  blocked: BlockedWrites
   /** Undefined if there is no screen. */
   look: Look | undefined
 }
@@ -40,7 +42,7 @@ export class SlashCommands {
   }
 
   async run(name: SlashName, words: string): Promise<void> {
-    const { actions, chooser, life, rewinding } = this.#options
+    const { actions, blocked, chooser, life, rewinding } = this.#options
     switch (name) {
       case 'help':
       case 'tree':
@@ -70,6 +72,8 @@ export class SlashCommands {
       case 'undo':
       case 'redo':
         return rewinding[name]()
+      case 'blocked':
+        return blocked.show()
       case 'export':
         return this.#export()
       case 'theme':

@@ -4,6 +4,7 @@ import { harmlessLine } from '../../text/harmless.ts'
 import type { ChatEnd, ChatOptions } from '../chat-options.ts'
 import { assembleCore, type ChatCore } from '../chat/chat-core.ts'
 import { LoadedEntries } from '../chat/current-session.ts'
+import { BlockedWrites } from '../chat/blocked-writes.ts'
 import { Rewinding } from '../chat/rewinding.ts'
 import { Sender } from '../chat/sender.ts'
 import { SlashCommands } from '../chat/slash-commands.ts'
@@ -48,7 +49,8 @@ export class PlainChat {
     const onGo = (entryId: string): Promise<void> => rewinding.goTo(entryId)
     const chooser = new NumberedLists({ ...core, source, cwd, choose, say, onGo })
     const rewinding = new Rewinding({ ...core, ask: chooser.ask, composer: input })
-    const commands = new SlashCommands({ ...core, terminal, chooser, rewinding, look: undefined })
+    const blocked = new BlockedWrites({ ...core, ask: chooser.ask })
+    const commands = new SlashCommands({ ...core, terminal, chooser, rewinding, blocked, look: undefined })
     this.#options = options
     this.#terminal = terminal
     this.#core = core

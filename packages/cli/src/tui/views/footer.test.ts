@@ -33,6 +33,14 @@ test('the footer shows the model, context usage, cost and other screens', () => 
   expect(footerLine({ ...quiet, access: { type: 'read-only', reason: 'x' } })).toBe(' no model · read-only')
 })
 
+test('the footer shows that there is no sandbox', () => {
+  const { config } = options
+  const shown = (mode: string, modeReason?: string): string =>
+    footerLine({ ...options, config: config && { ...config, mode, ...(modeReason && { modeReason }) }, width: 60 })
+  expect(shown('sandboxed')).toContain(' · sandboxed · ')
+  expect(shown('ask', 'bubblewrap is not installed.')).toContain(' · ask: no sandbox · ')
+})
+
 test('on a narrow terminal the least important parts are left out first', () => {
   expect([90, 60, 40, 30, 9, 5].map((width) => footerLine({ ...options, width }))).toEqual([
     ' model-1 · thinks high · ask · 34% of context · $1.23 · 1 min 15 s',

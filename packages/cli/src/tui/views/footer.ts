@@ -57,7 +57,7 @@ function piecesOf({ config, usage, run, access, presence = [], theme, now, ...co
     if (text !== undefined && text !== '') pieces.push({ text, style, rank })
   }
   add(config?.thinkingLevel == null ? undefined : `thinks ${shown(config.thinkingLevel)}`, 5)
-  add(config?.mode == null ? undefined : shown(config.mode), 2, config?.mode === 'auto' ? theme.warning : muted)
+  add(modeText(config), 2, config?.mode === 'auto' || config?.modeReason != null ? theme.warning : muted)
   const share = shareOf(context)
   add(share === undefined ? undefined : `${share}% of context`, 1, gaugeStyle(share ?? 0, theme))
   add(usage && usage.cost > 0 ? costText(usage.cost) : undefined, 4)
@@ -65,6 +65,12 @@ function piecesOf({ config, usage, run, access, presence = [], theme, now, ...co
   add(watchersText(presence), 6)
   add(accessText(access), access.type === 'read-only' ? 1 : 7, access.type === 'read-only' ? theme.warning : muted)
   return pieces
+}
+
+/** The agent gives a reason only if the sandbox does not work. The whole of it is shown when the session opens. */
+function modeText(config: FooterOptions['config']): string | undefined {
+  if (config?.mode == null) return undefined
+  return config.modeReason == null ? shown(config.mode) : `${shown(config.mode)}: no sandbox`
 }
 
 function modelText(config: FooterOptions['config']): string {
