@@ -64,12 +64,16 @@ export async function run({ size, say }: FigureContext): Promise<FigureResult> {
     })
   try {
     const figures: Record<string, number> = {}
+    const added: number[] = []
     for (const [figure, command] of Object.entries({ true: 'true', git_status: 'git status', npm_test: 'npm test' })) {
-      const { bare, ours } = await measure(command, command, commands)
+      const { bare, ours, ratio } = await measure(command, command, commands)
+      added.push(ours - bare)
+      // Only the ratio is gated: a busy machine stretches both sides of it.
       figures[`${figure}_added_ms`] = Math.round((ours - bare) * 10) / 10
+      figures[`${figure}_ratio`] = Math.round(ratio * 100) / 100
     }
     const { ratio } = await measure('a command of 2 s', longCommand, longCommands)
-    const ok = Object.values(figures).every((addedMs) => addedMs <= most.addedMs) && ratio <= most.longRatio
+    const ok = added.every((addedMs) => addedMs <= most.addedMs) && ratio <= most.longRatio
     return { ok, figures: { ...figures, long_ratio: Math.round(ratio * 1000) / 1000 } }
   } finally {
     await network.close()

@@ -12,9 +12,11 @@ export const instruments = `globalThis.bench = (() => {
     for (const { duration } of list.getEntries()) measured.longestTask = Math.max(measured.longestTask, duration)
   }).observe({ type: 'longtask' })
   // From the key that the browser got to the frame that shows it. A message comes after the frame is painted.
+  // A field is emptied with the key Delete, which changes nothing if it is empty.
   const pressed = []
-  addEventListener('keydown', ({ timeStamp }) => pressed.push(timeStamp), true)
-  addEventListener('input', () => {
+  addEventListener('keydown', ({ key, timeStamp }) => key.length === 1 && pressed.push(timeStamp), true)
+  addEventListener('input', ({ inputType }) => {
+    if (inputType !== 'insertText') return
     const at = pressed.shift()
     requestAnimationFrame(() => {
       const { port1, port2 } = new MessageChannel()

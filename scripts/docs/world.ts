@@ -24,7 +24,8 @@ const command = resolve('packages/cli/dist/bin/tapetree.js')
 writeFileSync(join(programs, 'tapetree'), `#!/bin/sh\nexec '${process.execPath}' '${command}' "$@"\n`)
 chmodSync(join(programs, 'tapetree'), 0o700)
 
-const described = join(home, 'tickets.txt')
+// In the working folder: the sandbox of a server shows no other folder below /tmp.
+const described = join(cwd, 'tickets.txt')
 writeFileSync(described, 'Looks up a ticket.')
 const settingsFile = join(env['TAPETREE_HOME'] ?? '', 'settings.json')
 const settings = JSON.parse(readFileSync(settingsFile, 'utf8')) as object

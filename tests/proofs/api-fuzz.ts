@@ -121,6 +121,7 @@ async function smuggle(
   }: { stage: Stage; textsFor: (member: string) => string[]; complain: (problem: string) => void },
 ): Promise<number> {
   let count = 0
+  const sent = new Set<string>()
   let known = await knownIds(api, stage)
   for (const parameter of parametersOf(api.routes.declared)) {
     // Some texts are ids after all, and some routes remove what they name.
@@ -133,7 +134,9 @@ async function smuggle(
         if (status >= 500) complain(`${what}: status ${status}`)
         if (body.includes(stage.secret) || body.includes(stage.secret.replace(' ', '-')))
           complain(`${what} shows the canary`)
-        if (!text.includes(stage.own) && body.includes(stage.own)) complain(`${what} shows a path of the server`)
+        // A search finds messages that this proof has sent, and some of them name a path of the server.
+        if (text.includes(stage.own)) sent.add(JSON.stringify(text).slice(1, -1))
+        else if (without(body, sent).includes(stage.own)) complain(`${what} shows a path of the server`)
       }
     }
   }
@@ -190,4 +193,8 @@ function isInside(path: string, folder: string): boolean {
 
 function shorten(text = ''): string {
   return text.length > 200 ? `${text.slice(0, 200)}…` : text
+}
+
+function without(body: string, texts: ReadonlySet<string>): string {
+  return [...texts].reduce((rest, text) => rest.replaceAll(text, ''), body)
 }

@@ -24,7 +24,7 @@ const maxShown = 5
 /**
  * Random histories of edits, commands, renames, links and nested repositories; saves of another program during restores; kills at
  * every step; full disks; and a user who prunes objects. Faults that are added must be found. `REWIND_CASE` plays the history of one
- * seed, and `REWIND_MUTANTS` only looks for the faults.
+ * seed, `REWIND_FROM` goes on with the histories of an earlier run that has played so many of them, and `REWIND_MUTANTS` only looks for the faults.
  */
 export async function run(context: FigureContext): Promise<FigureResult> {
   const { size, seed, say, temporaryFolder } = context
@@ -44,17 +44,25 @@ export async function run(context: FigureContext): Promise<FigureResult> {
     return { ok: mutants.missed === 0, figures: mutants }
   }
   const seeds = Array.from({ length: sizes[size].histories }, (_, index) => seed * 1_000_003 + index)
-  const histories = await playAll({ folder, seeds, complain, say })
+  const first = process.env['REWIND_FROM']
+  if (first !== undefined) {
+    const played = await playAll({ folder, seeds: seeds.slice(Number(first)), complain, say })
+    return { ok: problems === 0, figures: { ...played, problems } }
+  }
   const { saves, every_step: every } = sizes[size]
   const edited = await editDuringRestores({ folder: join(folder, 'editors'), saves, seed })
   for (const each of edited.lost) complain(`a save was lost: ${each}`)
   say(`${saves} saves during ${edited.restores} restores, ${edited.lost.length} lost`)
   const kills = await killEverywhere({ folder: join(folder, 'kills'), every, seed, complain })
+  say(`killed: ${JSON.stringify(kills)}`)
   const prunes = await prune({ folder: join(folder, 'prunes'), count: sizes[size].prunes, seed, complain })
   const full = await runInOwnMounts(context, new URL('./rewind/full-disk.ts', import.meta.url))
   if (!full.ok) complain('a full disk was not survived')
+  say(`${prunes} times pruned; full disks: ${JSON.stringify(full.figures)}`)
   const mutants = await catchMutants({ folder: templates, seed, say })
   if (mutants.missed > 0) complain(`${mutants.missed} added faults were not found`)
+  // Last, because they take hours at full size.
+  const histories = await playAll({ folder, seeds, complain, say })
   const figures = {
     ...histories,
     saves,

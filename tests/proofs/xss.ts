@@ -35,6 +35,8 @@ export const sizes = {
 const patienceMs = 15_000
 /** Rows that are shown at once. */
 const atOnce = 60
+/** So few that a page shows all of them without loading older ones. */
+const cutsPerSession = 120
 /** High enough for all of them, so that the virtual list draws each. */
 const viewport = { width: 1000, height: 9000 }
 
@@ -56,8 +58,10 @@ export async function run({ size, seed, say, random }: FigureContext): Promise<F
   const onScreens = sample(payloads, 100, random)
   const written = await writeHostileScreens(home, onScreens)
   const mutantSession = await writeAnswers(home, mutantTexts(all))
-  const cuts = limits.cut === 0 ? [] : payloads.flatMap(({ text }) => prefixesOf(text))
-  const cutSession = cuts.length === 0 ? undefined : await writeAnswers(home, cuts)
+  const cuts = limits.cut === 0 ? [] : [...new Set(payloads.flatMap(({ text }) => prefixesOf(text)))]
+  const cutSessions: string[] = []
+  for (let start = 0; start < cuts.length; start += cutsPerSession)
+    cutSessions.push(await writeAnswers(home, cuts.slice(start, start + cutsPerSession)))
   say(`${payloads.length} payloads in ${placeNames.length} places of ${sessions.length} sessions`)
 
   await using app = await ServedApp.start({ home })
@@ -90,13 +94,15 @@ export async function run({ size, seed, say, random }: FigureContext): Promise<F
   const steps = await stream({ page, app, sessionId: sessions[0]?.id ?? '', payloads: streamed, check })
   say(`streamed: ${streamed.length} payloads, one character at a time, in ${steps} frames`)
 
-  if (cutSession !== undefined) {
-    await page.goto(app.sessionUrl(cutSession))
-    const cutRows = await readAll(page)
-    await check('cut texts')
-    if (cutRows < cuts.length) complain(`only ${cutRows} rows were drawn for ${cuts.length} cut texts`)
-    say(`cut: ${cutRows} texts, each payload ending at every place`)
+  let cutRows = 0
+  for (const [index, id] of cutSessions.entries()) {
+    await page.goto(app.sessionUrl(id))
+    cutRows += await readAll(page)
+    await check(`cut texts of session ${id}`)
+    if (index % 100 === 99) say(`cut: ${cutRows} rows of ${index + 1} of ${cutSessions.length} sessions`)
   }
+  if (cutRows < cuts.length) complain(`only ${cutRows} rows were drawn for ${cuts.length} cut texts`)
+  if (cuts.length > 0) say(`cut: ${cuts.length} texts, each payload ending at every place`)
 
   await askPermission({ page, app, home, payloads, check })
   say('permission requests and questions')
@@ -255,9 +261,18 @@ function intrusions(url: string): string {
   })()`
 }
 
-/** Unfolds everything and scrolls to the beginning. Returns the number of rows that were drawn. */
+/**
+ * Unfolds everything and scrolls to the beginning, but not past entries that are still being loaded. Returns the number of rows that were
+ * drawn.
+ */
 async function readAll(page: Page): Promise<number> {
-  await page.locator('.transcript .row').first().waitFor()
+  await page
+    .locator('.transcript .row')
+    .first()
+    .waitFor()
+    .catch(async (cause: unknown) => {
+      throw new Error(`No row is shown: ${(await page.locator('body').innerText()).slice(0, 1000)}`, { cause })
+    })
   return page.evaluate<number>(`(async () => {
     document.documentElement.style.visibility = 'hidden' // Painting takes most of the time.
     const place = document.querySelector('.transcript')
@@ -265,7 +280,7 @@ async function readAll(page: Page): Promise<number> {
     const frame = () => new Promise(requestAnimationFrame)
     let still = 0
     let height = 0
-    while (still < 8) {
+    while (still < 4) {
       for (const fold of place.querySelectorAll('button[aria-expanded="false"]:enabled')) fold.click()
       await frame()
       const before = seen.size
@@ -273,9 +288,12 @@ async function readAll(page: Page): Promise<number> {
         // Numbers change when older rows are added above.
         seen.add(place.scrollHeight - (row.offsetTop + new DOMMatrix(getComputedStyle(row).transform).f) + '/' + row.textContent.slice(0, 40))
       }
-      place.scrollTop = Math.max(0, place.scrollTop - place.clientHeight * 0.8)
+      const unloaded = place.querySelector('.unloaded')?.getBoundingClientRect()
+      const isLoading = unloaded !== undefined && unloaded.bottom > place.getBoundingClientRect().top
+      // In small steps: the app does not load what lies between two far places.
+      if (!isLoading) place.scrollTop = Math.max(0, place.scrollTop - 1000)
       await frame()
-      const isDone = place.scrollTop === 0 && place.scrollHeight === height && seen.size === before
+      const isDone = unloaded === undefined && place.scrollTop === 0 && place.scrollHeight === height && seen.size === before
       height = place.scrollHeight
       still = isDone ? still + 1 : 0
     }

@@ -25,7 +25,7 @@ interface Ids {
 function mayDo(role: Role, op: Operation, args: Record<string, unknown>, ids: Ids): boolean {
   if (role === 'drive') return true
   if (role === 'view' || role === 'metrics') return false
-  if (op === 'permission.answer') return role === 'approve'
+  if (op === 'permission.answer' || op === 'blocked') return role === 'approve'
   const steers = args['delivery'] === 'steer' || args['id'] === ids.steer
   switch (op) {
     case 'follow_up':
@@ -80,6 +80,8 @@ function variantsOf(op: Operation, { followUp, steer, entry, request }: Ids): Re
       return [{ entry_id: null }, { entry_id: entry }]
     case 'rewind':
       return [{ entry_id: entry, what: 'talk' }, { entry_id: entry, dry_run: true }, {}, { interrupted: 'undo' }]
+    case 'blocked':
+      return [{}, { apply: 'job-1.0' }, { discard: 'job-1.0' }]
     case 'label':
       return [{ entry_id: entry, label: 'here' }]
     case 'rename':

@@ -130,6 +130,7 @@ export class Scene {
       subscription_id: '0'.repeat(32),
       name: 'none.js',
       sha256: '0'.repeat(64),
+      job_id: 'job',
     }
     return path.replaceAll(/\{(\w+)\}/g, (_, name: string) => {
       const value = values[name]

@@ -1,7 +1,7 @@
 import { memoryStore, text, type Session } from '@tapetree/session'
 import { systemClock, type Clock } from '@tapetree/session/util/wait'
-import { mkdirSync, rmSync } from 'node:fs'
-import { join } from 'node:path'
+import { lstatSync, mkdirSync, readdirSync, rmSync } from 'node:fs'
+import { basename, join } from 'node:path'
 import type { ConflictChoice } from '../../../packages/agent/src/workspace/plan-restore.ts'
 import { WorkspaceSnapshots, type PreparedRestore } from '../../../packages/agent/src/workspace/workspace-snapshots.ts'
 import { Mutator, type Random } from './mutate.ts'
@@ -188,9 +188,13 @@ class History {
     this.#endStep('agent')
   }
 
-  /** A left-out file is in the way, or inside of the folder that is. */
+  /** A left-out file or a repository is in the way, or inside of the folder that is. No snapshot holds a git folder. */
   #isBlocked(path: string): boolean {
     const local = this.#local(path)
+    const place = join(this.#workspace, local)
+    const isFolder = lstatSync(place, { throwIfNoEntry: false })?.isDirectory() ?? false
+    if (isFolder && readdirSync(place, { recursive: true }).some((each) => basename(String(each)) === '.git'))
+      return true
     return this.#leftOut()
       .keys()
       .some((each) => each.startsWith(`${local}/`) || local.startsWith(`${each}/`) || each === local)

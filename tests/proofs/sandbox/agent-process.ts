@@ -5,6 +5,7 @@ import { AgentSession } from '@tapetree/agent'
 import { Sandbox } from '@tapetree/agent/sandbox'
 import { script, scriptedModel } from '@tapetree/agent/testing'
 import { openFileStore } from '@tapetree/session/stores/file'
+import { hosts } from './network.ts'
 
 const [action, folder = '', command = ''] = process.argv.slice(2)
 const work = join(folder, 'work')
@@ -18,12 +19,17 @@ await using agent = await AgentSession.open({
   cwd: work,
   mode: 'sandboxed',
   hasSubagents: false,
+  policy: { rules: { user: [{ effect: 'allow', type: 'fetch', match: hosts.allowed }] } },
+  whenUnanswered: 'deny',
   sandbox: () =>
     Sandbox.open({
       folders: [work],
       home: join(folder, 'home'),
       own: [join(folder, 'data')],
       keep: join(folder, 'keep'),
+      hosts: { [hosts.allowed]: '127.0.0.1', [hosts.other]: '127.0.0.1' },
+      // Long enough for a supervisor that starts on a busy machine after the agent was killed.
+      idleMs: 1000,
     }),
 })
 agent.subscribe((event) => {

@@ -6,6 +6,8 @@ export interface Escape {
   /** What it abuses. */
   what: string
   command: string
+  /** The command of which this is a variant. */
+  plain?: string
 }
 
 const corpus = join(import.meta.dirname, '../../../../shared/corpus')
@@ -270,5 +272,5 @@ export function vary({ what, command }: Escape, random: () => number): Escape {
     `printf %s ${quoted} > s.sh; find s.sh -exec bash {} \\;`,
     `nohup timeout 20 bash -c ${quoted}`,
   ]
-  return { what, command: variants[Math.floor(random() * variants.length)] ?? command }
+  return { what, command: variants[Math.floor(random() * variants.length)] ?? command, plain: command }
 }

@@ -12,22 +12,18 @@ import type { Task } from './words.ts'
 export interface KillTrialOptions {
   seed: number
   folder: string
-  /** Hosts the session until it is killed. */
-  server: KillableServer
   compileCache: string
 }
 
 export interface KillTrialResult {
   problems: string[]
+  /** From the start of a process until it lets clients into a new session: nothing to recover and nobody waits. */
+  bareMs: number
   /** From the kill until the new process lets clients in, and until the last of them has the whole log. */
   readyMs: number
   convergedMs: number
   acknowledged: number
   commands: number
-  /** What the new process had worked by then: on an idle machine, the time that it took. */
-  readyCpuMs: number
-  /** The one that took its place. */
-  server: KillableServer
 }
 
 const clientCount = 20
@@ -40,9 +36,11 @@ export async function killOnce(options: KillTrialOptions): Promise<KillTrialResu
   const marks = join(folder, 'marks')
   await mkdir(folder)
   const referee = new Referee(() => undefined)
-  let { server } = options
   const task: Task = { folder, seed, play: 'work', marks }
+  const startedAt = performance.now()
+  let server = new KillableServer(compileCache)
   const { url, token, sessionId, port } = await server.host(task)
+  const bareMs = performance.now() - startedAt
   const headers = { authorization: `Bearer ${token}` }
   const screens = Array.from(
     { length: clientCount },
@@ -76,19 +74,9 @@ export async function killOnce(options: KillTrialOptions): Promise<KillTrialResu
       ...checkMarks(await readFile(marks, 'utf8').catch(() => ''), referee),
     ]
     const acknowledged = [...referee.acks.values()].filter(({ ok }) => ok).length
-    return {
-      problems,
-      readyMs,
-      readyCpuMs: ready.cpuMs,
-      convergedMs,
-      acknowledged,
-      commands: referee.commands.size,
-      server,
-    }
-  } catch (error) {
-    await server.kill()
-    throw error
+    return { problems, bareMs, readyMs, convergedMs, acknowledged, commands: referee.commands.size }
   } finally {
+    await server.kill()
     for (const screen of screens) screen.cut()
     await rm(folder, { recursive: true, force: true, maxRetries: 3 })
   }

@@ -28,8 +28,7 @@ async function host(task: Task): Promise<void> {
     ...(play === 'queue' && { agent: queueAgent() }),
   })
   const { sessionId: id, port: own, token: key, url } = stage
-  const { user, system } = process.cpuUsage()
-  say({ type: 'ready', sessionId: id, port: own, token: key, url, cpuMs: (user + system) / 1000 })
+  say({ type: 'ready', sessionId: id, port: own, token: key, url })
 }
 
 function say(word: Word): void {

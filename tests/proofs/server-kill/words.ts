@@ -12,7 +12,4 @@ export interface Task {
 }
 
 /** What it says. What arrived was said; what was said last may not arrive. */
-export type Word =
-  | { type: 'loaded' }
-  /** `cpuMs`: what the process has worked so far. */
-  | { type: 'ready'; sessionId: string; port: number; token: string; url: string; cpuMs: number }
+export type Word = { type: 'loaded' } | { type: 'ready'; sessionId: string; port: number; token: string; url: string }
