@@ -4,10 +4,11 @@
 import { spawn } from 'node:child_process'
 import { lookup } from 'node:dns/promises'
 import { once } from 'node:events'
-import { appendFileSync, openSync, readdirSync, readlinkSync, rmSync, statSync } from 'node:fs'
+import { appendFileSync, closeSync, openSync, readdirSync, readlinkSync, rmSync, statSync } from 'node:fs'
 import { createServer, type Server, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
+import { setTimeout as wait } from 'node:timers/promises'
 import { noRules, type RuleLayers } from '../permissions/rules.ts'
 import { isPublicAddress } from '../tools/web/fetch-page.ts'
 import { messageOf } from '../util/message-of.ts'
@@ -69,11 +70,20 @@ async function keep(order: KeeperOrder): Promise<void> {
   // If another keeper of this session was quicker, the agent connects to that one.
   const isListening = await alone(folder, () => listen(control, folder))
   announce()
+  const link = readlinkSync(`/proc/self/fd/${namespace.net}`)
   for (let isNeeded = isListening; isNeeded;) {
-    await untilIdle(agents, { namespace, idleMs })
-    // An agent may have connected meanwhile.
-    isNeeded = await alone(folder, async () => agents.isAttended || !closeControl(control, folder))
+    await untilIdle(agents, { link, idleMs })
+    // An agent may have connected meanwhile, and a command that it ordered before it died may have entered.
+    isNeeded = await alone(folder, async () => {
+      if (agents.isAttended || isOccupied(link)) return true
+      closeControl(control, folder)
+      // From here on, no command can enter.
+      for (const descriptor of [namespace.user, namespace.net]) closeSync(descriptor)
+      return false
+    })
   }
+  // A command that entered during the last look is served to its end.
+  while (isOccupied(link)) await wait(idleMs)
 }
 
 function announce(): void {
@@ -102,10 +112,9 @@ async function listen(control: Server, folder: string): Promise<boolean> {
   return true
 }
 
-function closeControl(control: Server, folder: string): true {
+function closeControl(control: Server, folder: string): void {
   control.close()
   rmSync(join(folder, controlSocket), { force: true })
-  return true
 }
 
 /** bubblewrap makes the namespace and its loopback. It is held by open files, not by a process. */
@@ -244,11 +253,7 @@ const leftMs = 100
 const firstMs = 30_000
 
 /** Resolves when no agent is connected and no command runs. */
-async function untilIdle(
-  agents: Agents,
-  { namespace, idleMs }: { namespace: NetworkNamespace; idleMs: number },
-): Promise<void> {
-  const link = readlinkSync(`/proc/self/fd/${namespace.net}`)
+async function untilIdle(agents: Agents, { link, idleMs }: { link: string; idleMs: number }): Promise<void> {
   const started = Date.now()
   // Twice, because a command that the agent ordered before it died may still be on its way into the namespace.
   for (let checks = 0; checks < 2;) {

@@ -5,7 +5,9 @@ import {
   existsSync,
   mkdirSync,
   mkdtempSync,
+  readdirSync,
   readFileSync,
+  readlinkSync,
   realpathSync,
   rmSync,
   writeFileSync,
@@ -15,8 +17,10 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
+import { setImmediate } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
+import { withFileLock } from '@tapetree/session/stores/file'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import { noRules } from '../permissions/rules.ts'
 import { attach } from '../tools/commands/command.ts'
@@ -99,6 +103,21 @@ function keepers(): number[] {
 async function onlyKeeper(): Promise<number[]> {
   await vi.waitFor(() => expect(keepers()).toHaveLength(1), { timeout: 9000, interval: 50 })
   return keepers()
+}
+
+/** A keeper that waits for a lock opens its file every few milliseconds, for a moment. If that is never seen, the test proves less. */
+async function isOpening(pid: number, name: string): Promise<void> {
+  const files = `/proc/${pid}/fd`
+  for (const until = Date.now() + 3000; Date.now() < until; await setImmediate()) {
+    const open = readdirSync(files).map((each) => {
+      try {
+        return readlinkSync(join(files, each))
+      } catch {
+        return ''
+      }
+    })
+    if (open.some((path) => path.endsWith(`/${name}`))) return
+  }
 }
 
 class NetworkAgent {
@@ -249,6 +268,31 @@ describe('the keeper of the network', () => {
     ])
     rmSync(join(networkFolder, controlSocket))
     await keeper.close()
+  })
+
+  test('stays for a command that enters while the keeper is about to end', async () => {
+    const support = await probeSandbox()
+    const keeper = new NetworkKeeper({
+      folder: networkFolder,
+      bwrap: support.type === 'bubblewrap' ? support.path : '',
+      rules: { ...noRules, user: [{ effect: 'allow', type: 'fetch', match: 'ok.example' }] },
+      hosts: { 'ok.example': '127.0.0.1' },
+      idleMs: 1,
+    })
+    const { argv, env } = await keeper.join([])
+    const [file = '', ...args] = argv
+    const [pid = 0] = await onlyKeeper()
+    const tenRequests = `touch up; for i in $(seq 10); do ${get('ok.example')}; sleep 0.05; done`
+    const running = await withFileLock(join(networkFolder, 'keeper'), async () => {
+      await keeper.close()
+      await isOpening(pid, 'keeper.lock')
+      const options = { cwd: join(folder, 'work'), env: { PATH: process.env['PATH'], ...env } }
+      const ended = promisify(execFile)(file, [...args, 'bash', '-c', tenRequests], options)
+      await isRunning()
+      return { ended }
+    })
+    const { stdout } = await running.ended
+    expect(stdout.trim().split(/\s*\n/)).toEqual(Array.from({ length: 10 }, () => `200 hello ok.example:${port}`))
   })
 
   test('has rules in force as soon as they are set', async () => {
