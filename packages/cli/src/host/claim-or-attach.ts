@@ -111,27 +111,26 @@ async function becomesReady(handle: RemoteSession): Promise<boolean> {
   }
 }
 
-interface SessionChanges {
+interface SessionChanges<T> {
   /** If this process may write the session. */
-  here: (session: Session) => Promise<unknown>
+  here: (session: Session) => Promise<T>
   /** If another process writes it and answers. */
-  there: (handle: SessionHandle) => Promise<unknown>
+  there: (handle: SessionHandle) => Promise<T>
 }
 
-/** Changes a session here, or through the process that has it open. */
-export async function changeSession(store: SessionStore, sessionId: string, changes: SessionChanges): Promise<void> {
+/** Changes a session here, or through the process that has it open. Returns what the change does. */
+export async function changeSession<T>(store: SessionStore, sessionId: string, changes: SessionChanges<T>): Promise<T> {
   const claim = (): Promise<Session> => store.open(sessionId)
   const found = await claimOrAttach({ claim, client: { name: 'tapetree sessions' } })
   if (found.type === 'there') {
     try {
-      await changes.there(found.handle)
+      return await changes.there(found.handle)
     } finally {
       await found.handle.close()
     }
-    return
   }
   await using session = found.session
   const { owner, readOnlyReason } = session
   if (owner) throw ownedElsewhere(sessionId, readOnlyReason ?? owner.reason)
-  await changes.here(session)
+  return await changes.here(session)
 }

@@ -43,11 +43,12 @@ export function localSource({ host, store, cwd, model, models }: LocalSourceOpti
       return host.open(forked)
     },
     list: async (query) => (await store.list(query)).sessions,
-    rename: (sessionId, name) =>
-      changeSession(store, sessionId, {
+    rename: async (sessionId, name) => {
+      await changeSession<unknown>(store, sessionId, {
         here: (session) => session.appendSessionInfo(name),
         there: (handle) => handle.run('rename', { name }),
-      }),
+      })
+    },
     archive: (sessionId) => host.putAway(sessionId, 'archive'),
     delete: (sessionId) => host.putAway(sessionId, 'trash'),
     search: (text) => store.search({ text }),

@@ -24,14 +24,9 @@ export async function runSessionsBlocked(invocation: Invocation, io: Io): Promis
   const wanted: Wanted = { ...(apply !== undefined && { apply }), ...(discard !== undefined && { discard }) }
   return withStore(io, async (store) => {
     const { id } = await findSession(store, reference, { cwd: io.cwd })
-    let found: unknown
-    await changeSession(store, id, {
-      here: async (session) => {
-        found = snakeNames(await settleHere(session, wanted, io))
-      },
-      there: async (handle) => {
-        found = await handle.run('blocked', wanted)
-      },
+    const found: unknown = await changeSession<unknown>(store, id, {
+      here: async (session) => snakeNames(await settleHere(session, wanted, io)),
+      there: (handle) => handle.run('blocked', wanted),
     })
     if (flag(invocation, 'json')) await printJson(io, { session_id: id, ...(found as Record<string, unknown>) })
     else await write(io.stdout, outcomeText(found as WireBlockedWrites, wanted))

@@ -36,14 +36,9 @@ export async function runSessionsRewind(invocation: Invocation, io: Io): Promise
       await using session = await store.open(id, { readOnly: true })
       return await findEntry(session, entry)
     })
-    let done: unknown
-    await changeSession(store, id, {
-      here: async (session) => {
-        done = snakeNames(await rewindHere(session, wanted, io))
-      },
-      there: async (handle) => {
-        done = await handle.run('rewind', wanted)
-      },
+    const done: unknown = await changeSession<unknown>(store, id, {
+      here: async (session) => snakeNames(await rewindHere(session, wanted, io)),
+      there: (handle) => handle.run('rewind', wanted),
     })
     if (flag(invocation, 'json')) await printJson(io, { session_id: id, ...(done as Record<string, unknown>) })
     else await write(io.stderr, outcomeText(done as WireOutcome, { id, wanted }))

@@ -1,11 +1,14 @@
 import { WorkspaceSnapshots } from '@tapetree/agent/workspace'
 import type { Session } from '@tapetree/session'
 import { systemClock } from '@tapetree/session/util/wait'
-import { readdir, rm, writeFile } from 'node:fs/promises'
+import { readdir, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { expect, test } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import { retainInBackground } from '../../host/retain-snapshots.ts'
 import { SessionHome } from '../../testing/session-home.ts'
+import { testIo } from '../../testing/test-io.ts'
+import { ChatProblems } from '../chat/problems.ts'
+import { openChatHost } from '../chat/session.ts'
 
 test('the size of file snapshots is shown, and gc deletes those that no session names', async () => {
   await using home = await SessionHome.make()
@@ -74,6 +77,24 @@ test('deleting old snapshots in the background follows the limits of the setting
   const said = checks.find(({ name }) => name === 'snapshot retention')?.says
   expect(said).toMatch(new RegExp(`MB. Old snapshots are deleted .* after 3 days, or above 0 MB .* last on ${today}`))
   expect(await storedFiles(home)).toBeGreaterThan(0)
+})
+
+test('a server and a terminal look for old snapshots once they have started', async () => {
+  await using home = await SessionHome.make()
+  await home.session((session) => record(home, session, 'one'))
+  const mark = join(home.root, 'tapetree', 'workspaces', 'last-retention')
+  const isMarked = (): Promise<unknown> => vi.waitFor(() => stat(mark), { timeout: 40_000, interval: 50 })
+  const stop = new AbortController()
+  const serving = home.run(['serve', '--port', '0'], { signal: stop.signal })
+  await isMarked()
+  stop.abort()
+  expect(await serving).toMatchObject({ code: 0 })
+
+  await rm(mark)
+  const io = testIo({ ...home, home: home.root, isTTY: true })
+  await using host = await openChatHost({ io, store: home.store, flags: {}, problems: new ChatProblems() })
+  await host.listen()
+  await isMarked()
 })
 
 /** Writes a file and records it in a session. */
