@@ -1,6 +1,6 @@
 import type { Session, WaitingMessage } from '@tapetree/session'
 import type { OpenRun } from './open-run.ts'
-import { prepareRun } from './prepare-run.ts'
+import { preparationOf } from './prepare-run.ts'
 import type { RunDeps } from './run-deps.ts'
 import type { RunSettings } from './run-settings.ts'
 
@@ -48,7 +48,8 @@ export async function announceNext(deps: RunDeps, signal: AbortSignal): Promise<
 export async function deliverNext(open: OpenRun, announced: Announcement): Promise<string | undefined> {
   const { signal, deps } = open
   const { session, settings, observe } = deps
-  await prepareRun(open, nextWaiting(session, settings)?.message ?? '')
+  const preparation = await preparationOf(open, nextWaiting(session, settings)?.message ?? '')
+  await open.appendAll(preparation.map((draft) => ({ draft })))
   // No await between this look and the delivery.
   const message = nextWaiting(session, settings)
   // If only the owner of this run has left, another owner delivers the message.

@@ -1,11 +1,4 @@
-import {
-  newId,
-  type Cause,
-  type CommittedLine,
-  type Content,
-  type ToolUse,
-  type WaitingMessage,
-} from '@tapetree/session'
+import { newId, type Cause, type CommittedLine, type ToolUse, type WaitingMessage } from '@tapetree/session'
 import { lineKind, type EntryDraft, type RecordDraft, type RequestReference } from '@tapetree/session/format'
 import { noHooks, type Hooks } from './hooks.ts'
 import { Repetition, Spending, type Spent } from './limits.ts'
@@ -22,6 +15,12 @@ interface OpenRunOptions {
   spent?: Spent | undefined
   /** Calls that are in the log and have not run yet. */
   callsToRun?: number
+}
+
+/** A line of a run, and the command of a client that caused it. */
+export interface CausedDraft {
+  draft: EntryDraft | RecordDraft
+  cause?: Cause | undefined
 }
 
 /**
@@ -88,10 +87,16 @@ export class OpenRun {
     await session.append({ ...draft, id }, { ...context, parentId })
   }
 
-  async prompt(content: Content[], cause?: Cause): Promise<void> {
-    const { runId } = this
-    const options = { with: { runId }, parentId: this.head, ...(cause && { cause }) }
-    this.head = await this.deps.session.appendMessage('user', content, options)
+  /** Resolves when all lines are durable. They are stored together, and each entry follows the one before it. */
+  async appendAll(drafts: readonly CausedDraft[]): Promise<void> {
+    const placed = drafts.map(({ draft, cause }) => {
+      const caused = cause && { cause }
+      if (lineKind(draft.type) !== 'node') return { draft, context: { ...caused } }
+      const [id, parentId] = [draft.id ?? newId(), this.head]
+      this.head = id
+      return { draft: { ...draft, id }, context: { parentId, ...caused } }
+    })
+    await this.deps.session.appendAll(placed)
   }
 
   async deliver(message: WaitingMessage): Promise<void> {

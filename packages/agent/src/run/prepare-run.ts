@@ -1,33 +1,39 @@
 import { createHash } from 'node:crypto'
-import { text, type ToolDefinition } from '@tapetree/session'
+import { newId, text, type ToolDefinition } from '@tapetree/session'
+import type { EntryDraft } from '@tapetree/session/format'
 import type { OpenRun } from './open-run.ts'
 
-/** Appends what the log must contain before the first message of a run: model, system prompt, tools and changes in the environment. */
-export async function prepareRun(open: OpenRun, prompt: string): Promise<void> {
+/** An entry whose id is known before it is appended. */
+export type NamedDraft = EntryDraft & { id: string }
+
+/** What the log must contain before the first message of a run, and does not yet: model, system prompt, tools and changes in the environment. */
+export async function preparationOf(open: OpenRun, prompt: string): Promise<NamedDraft[]> {
   const { runId, deps, hooks, signal } = open
   const start = { runId, prompt, systemPrompt: deps.systemPrompt() }
   const { systemPrompt, messages } = await hooks.beforeAgentStart(start, signal)
-  await ensureSystem(open, systemPrompt)
+  const system = await systemChanges(open, systemPrompt)
   const changes = await deps.environmentChanges?.()
-  for (const told of changes === undefined ? messages : [changes, ...messages]) {
-    await open.append({ type: 'message', message: { role: 'custom', content: [text(told)], runId } })
-  }
+  const told = (changes === undefined ? messages : [changes, ...messages]).map((words): NamedDraft => {
+    return { id: newId(), type: 'message', message: { role: 'custom', content: [text(words)], runId } }
+  })
+  return [...system, ...told]
 }
 
 /**
- * Appends the model, thinking level, system prompt and tools of a run, if the log has others. Without `given` the system prompt stays
+ * The model, thinking level, system prompt and tools of a run, if the log has others. Without `given` the system prompt stays
  * the one in the log.
  */
-export async function ensureSystem(open: OpenRun, given?: string): Promise<void> {
+export async function systemChanges(open: OpenRun, given?: string): Promise<NamedDraft[]> {
   const { deps } = open
+  const drafts: NamedDraft[] = []
   const inForce = await deps.session.getContext({ leafId: open.head })
   const { provider, id: modelId } = open.model
   if (inForce.model?.provider !== provider || inForce.model.modelId !== modelId) {
-    await open.append({ type: 'model_change', modelChange: { provider, modelId } })
+    drafts.push({ id: newId(), type: 'model_change', modelChange: { provider, modelId } })
   }
   const thinkingLevel = deps.thinkingLevel?.()
   if (thinkingLevel !== undefined && thinkingLevel !== (inForce.thinkingLevel ?? 'off')) {
-    await open.append({ type: 'thinking_level', thinkingLevel: { thinkingLevel } })
+    drafts.push({ id: newId(), type: 'thinking_level', thinkingLevel: { thinkingLevel } })
   }
   const prompt = given ?? inForce.system?.prompt ?? deps.systemPrompt()
   const tools = [...open.tools.values()].map(({ name, description, inputSchema }): ToolDefinition => ({
@@ -36,5 +42,8 @@ export async function ensureSystem(open: OpenRun, given?: string): Promise<void>
     inputSchema,
   }))
   const sha256 = createHash('sha256').update(JSON.stringify({ prompt, tools })).digest('hex')
-  if (inForce.system?.sha256 !== sha256) await open.append({ type: 'system', system: { prompt, tools, sha256 } })
+  if (inForce.system?.sha256 !== sha256) {
+    drafts.push({ id: newId(), type: 'system', system: { prompt, tools, sha256 } })
+  }
+  return drafts
 }

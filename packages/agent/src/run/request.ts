@@ -3,7 +3,7 @@ import { inlineImages } from '../prompt/images.ts'
 import { compact, needsCompaction, type CompactionReason } from '../summary/compaction.ts'
 import { contextSize } from '../summary/context-size.ts'
 import { toolsByName, type OpenRun } from './open-run.ts'
-import { ensureSystem } from './prepare-run.ts'
+import { systemChanges } from './prepare-run.ts'
 
 export interface LoopRequest extends ModelRequest {
   leafId: string | null
@@ -100,7 +100,7 @@ async function renewTools(open: OpenRun): Promise<void> {
   const tools = toolsByName(open.deps.tools())
   if (tools.size === open.tools.size && [...tools.keys()].every((name) => open.tools.has(name))) return
   open.tools = tools
-  await ensureSystem(open)
+  await open.appendAll((await systemChanges(open)).map((draft) => ({ draft })))
 }
 
 function thinkingLevelOf(level: string | null): ThinkingLevel {

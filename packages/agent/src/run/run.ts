@@ -1,11 +1,11 @@
 import { newId, SessionError, type Cause, type Content } from '@tapetree/session'
-import type { RunStartRecord } from '@tapetree/session/format'
+import type { RecordDraft, RunStartRecord } from '@tapetree/session/format'
 import { ModelError } from '../models/model.ts'
 import { announceNext, deliverNext } from './delivery.ts'
 import { RunStopped } from './limits.ts'
 import { OpenRun, type CurrentRun } from './open-run.ts'
 import { positionOf, type Position } from './position.ts'
-import { prepareRun } from './prepare-run.ts'
+import { preparationOf, type NamedDraft } from './prepare-run.ts'
 import { recoverFrom, type RecoveryHistory } from './recovery.ts'
 import { compactRun, deliverSteers } from './request.ts'
 import { settleEvidence, type ResumePlan } from './resume.ts'
@@ -78,21 +78,29 @@ function openRun(start: RunStart, deps: RunDeps, signal: AbortSignal): OpenRun {
 
 /** Appends the first message, then `run_start`. If the process dies in between, `planResume` finds a message without an answer. */
 async function begin(start: RunStart | Delivered, open: OpenRun): Promise<void> {
+  const { runId } = open
   switch (start.type) {
-    case 'prompt':
-      await prepareRun(open, textOf(start.content))
-      await open.prompt(start.content, start.cause)
-      return appendStart(open, {})
-    case 'waiting':
-      return appendStart(open, { submissionId: await deliverFirst(open) })
+    case 'prompt': {
+      const { content, cause } = start
+      const said: NamedDraft = { id: newId(), type: 'message', message: { role: 'user', content, runId } }
+      const prepared = (await preparationOf(open, textOf(content))).map((draft) => ({ draft }))
+      return open.appendAll([...prepared, { draft: said, cause }, { draft: runStartOf(open, said.id) }])
+    }
+    case 'waiting': {
+      const submissionId = await deliverFirst(open)
+      return open.append(runStartOf(open, open.head, { submissionId }))
+    }
     case 'delivered':
-      return appendStart(open, { submissionId: start.submissionId })
-    case 'leaf':
-      await prepareRun(open, '')
-      return appendStart(open, {}, start.cause)
+      return open.append(runStartOf(open, open.head, { submissionId: start.submissionId }))
+    case 'leaf': {
+      const prepared = await preparationOf(open, '')
+      const draft = runStartOf(open, prepared.at(-1)?.id ?? open.head)
+      return open.appendAll([...prepared.map((each) => ({ draft: each })), { draft, cause: start.cause }])
+    }
     case 'resume': {
       const { fruitless, spent } = start.plan
-      return appendStart(open, { resumes: open.runId, fruitless, spent: { ...spent } }, start.cause)
+      const draft = runStartOf(open, open.head, { resumes: runId, fruitless, spent: { ...spent } })
+      return open.appendAll([{ draft, cause: start.cause }])
     }
     default:
       start satisfies never
@@ -112,10 +120,9 @@ async function deliverFirst(open: OpenRun): Promise<string> {
 
 type StartDetails = Partial<Pick<RunStartRecord['runStart'], 'submissionId' | 'resumes' | 'fruitless' | 'spent'>>
 
-async function appendStart({ deps, runId, head }: OpenRun, details: StartDetails, cause?: Cause): Promise<void> {
+function runStartOf({ deps, runId }: OpenRun, leafId: string | null, details: StartDetails = {}): RecordDraft {
   const owner = deps.owner === undefined ? {} : { owner: deps.owner }
-  const runStart = { runId, leafId: head, ...owner, ...details }
-  await deps.session.append({ type: 'run_start', runStart }, cause && { cause })
+  return { type: 'run_start', runStart: { runId, leafId, ...owner, ...details } }
 }
 
 /** Carries out the plan of a resumed run, then turns and tool calls. After a recoverable error it continues where the log stands. */
@@ -228,7 +235,8 @@ async function finish(end: RunEnd, { deps }: OpenRun, startedAt: number): Promis
   const durationMs = clock.now() - startedAt
   const runEnd = { runId, outcome, durationMs, ...(reason !== undefined && { reason }) }
   await session.append({ type: 'run_end', runEnd })
-  await session.saveDerived()
+  // They are rebuilt from the log if this process dies, and closing the session waits for them.
+  void session.saveDerived()
 }
 
 /** Opens a run for the next queued message and delivers it. Undefined if no message may be delivered. */

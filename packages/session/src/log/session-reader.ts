@@ -7,6 +7,7 @@ import { SessionError } from '../errors.ts'
 import { hasMovedValues, restoreLargeValues } from '../line/large-values.ts'
 import type { ReadableLog } from './log-store.ts'
 import { parseLine } from '../line/parse-line.ts'
+import type { SealedLine } from '../line/seal-line.ts'
 import { replay, type Watch } from './replay.ts'
 import { SessionState } from '../state/session-state.ts'
 import { isGap, UnreadError, type Node } from '../state/tree.ts'
@@ -26,6 +27,7 @@ export class SessionReader {
   #cache = new EntryCache()
   /** Released by the first read of more than one entry, which is a context or a screen. */
   #parsed: ParsedMessages | undefined
+  readonly #new = new NewLines()
 
   private constructor(log: ReadableLog, { state, isBrief, parsed }: ReaderStart) {
     this.log = log
@@ -148,7 +150,7 @@ export class SessionReader {
     }
     for (let from = 0; from < missing.length; from += maxReadNodes) {
       const some = missing.slice(from, from + maxReadNodes)
-      const lines = await this.log.readAt(some.map((index) => nodes[index] as Node))
+      const lines = await this.#linesOf(some.map((index) => nodes[index] as Node))
       for (let place = 0; place < some.length; place++) {
         const index = some[place] as number
         const node = nodes[index] as Node
@@ -158,6 +160,19 @@ export class SessionReader {
       }
     }
     return entries as Entry[]
+  }
+
+  /** Keeps a line that was just appended until it is read: the next turn need not ask the store for it. */
+  keepNew(line: SealedLine): void {
+    this.#new.put(line)
+  }
+
+  async #linesOf(nodes: readonly Node[]): Promise<Uint8Array[]> {
+    const lines = nodes.map(({ seq }) => this.#new.take(seq))
+    const unknown = nodes.filter((_, index) => lines[index] === undefined)
+    const read = unknown.length === 0 ? [] : await this.log.readAt(unknown)
+    let next = 0
+    return lines.map((line) => line ?? read[next++] ?? new Uint8Array())
   }
 
   /** Empties the cache after a compaction: entries before it are rarely needed again. */
@@ -242,6 +257,30 @@ class EntryCache {
   }
 }
 
+const encoder = new TextEncoder()
+
+/** Lines of entries that were appended and not read yet. */
+class NewLines {
+  readonly #texts = new Map<number, string>()
+  #size = 0
+
+  put({ seq, text }: SealedLine): void {
+    this.#size += text.length
+    if (this.#size > maxNewLength) {
+      this.#texts.clear()
+      this.#size = 0
+    } else this.#texts.set(seq, text)
+  }
+
+  take(seq: number): Uint8Array | undefined {
+    const text = this.#texts.get(seq)
+    if (text === undefined) return undefined
+    this.#texts.delete(seq)
+    this.#size -= text.length
+    return encoder.encode(text)
+  }
+}
+
 /** The messages that opening has parsed, in the order of their seq. */
 class ParsedMessages {
   #seqs: number[] = []
@@ -278,3 +317,5 @@ const maxReadNodes = 4096
 /** Parsing a line again takes longer than all else that a context needs. */
 const maxParsedBytes = 96 * 1024 * 1024
 const maxHeldBytes = 32 * 1024 * 1024
+/** Of all new lines together, in characters. Beyond it, they are read from the log. */
+const maxNewLength = 256 * 1024

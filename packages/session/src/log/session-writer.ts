@@ -30,6 +30,12 @@ export interface AppendContext {
   request?: RequestReference
 }
 
+/** One of several lines that are appended together. */
+export interface DraftInContext {
+  draft: EntryDraft | RecordDraft
+  context?: AppendContext
+}
+
 export interface SessionWriterOptions {
   log: WritableLog
   reader: SessionReader
@@ -89,17 +95,29 @@ export class SessionWriter {
 
   append(draft: EntryDraft | RecordDraft, context: AppendContext = noContext): Promise<Committed> {
     if (this.#isFinal) throw this.#failure as SessionError
-    return this.appendLine(this.#lineOf(this.redaction.draft(checkDraft(draft)), context))
+    return this.appendLine(this.#lineOf(draft, context, this.#plannedLeaf))
+  }
+
+  /** Appends lines that belong together, in one batch if they are small. None is appended if one of them is invalid. */
+  appendAll(drafts: readonly DraftInContext[]): Promise<Committed[]> {
+    if (this.#isFinal) throw this.#failure as SessionError
+    let leaf = this.#plannedLeaf
+    const lines = drafts.map(({ draft, context = noContext }) => {
+      const line = this.#lineOf(draft, context, leaf)
+      leaf = leafAfter(line, leaf)
+      return { line, body: bodyOf(line) }
+    })
+    return Promise.all(lines.map(({ line, body }) => this.#appendBody(line, body)))
   }
 
   /** Appends a line in its disk form, such as one copied from another session. */
   appendLine(line: DiskLine): Promise<Committed> {
-    const body = JSON.stringify(line)
-    if (isTooDeep(line, body)) {
-      throw new SessionError('invalid-entry', `An entry may not be nested deeper than ${maxNesting} levels.`)
-    }
+    return this.#appendBody(line, bodyOf(line))
+  }
+
+  #appendBody(line: DiskLine, body: string): Promise<Committed> {
     const leafBefore = this.#plannedLeaf
-    this.#plan(line)
+    this.#plannedLeaf = leafAfter(line, leafBefore)
     if (!this.#preparing && !mayBeTooLarge(body)) return this.#commit.append({ line, body })
     return this.#appendLarge(line, body, leafBefore)
   }
@@ -116,11 +134,12 @@ export class SessionWriter {
     await this.#derived.close()
   }
 
-  #lineOf(draft: EntryDraft | RecordDraft, context: AppendContext): DiskLine {
+  #lineOf(given: EntryDraft | RecordDraft, context: AppendContext, leaf: string | null): DiskLine {
+    const draft = this.redaction.draft(checkDraft(given))
     const id = draft.id === undefined ? newId() : requireId(draft.id, 'entry id')
     const kind = lineKind(draft.type)
     const hasParent = kind === 'node' || kind === 'note'
-    const parentId = context.parentId === undefined ? this.#plannedLeaf : context.parentId
+    const parentId = context.parentId === undefined ? leaf : context.parentId
     return toDisk(draft, {
       id,
       timestamp: this.#now(),
@@ -128,11 +147,6 @@ export class SessionWriter {
       request: context.request,
       cause: context.cause,
     })
-  }
-
-  #plan(line: DiskLine): void {
-    if (isEntry(line) && !isNote(line)) this.#plannedLeaf = line.id
-    else if (line.type === 'leaf') this.#plannedLeaf = (line['leaf'] as { target_id: string | null }).target_id
   }
 
   /** A line that is too large waits for its blobs; lines behind it keep their order. */
@@ -209,6 +223,7 @@ export class SessionWriter {
       state.end = nextPosition(position)
       if (line.type === 'writer') this.#announcedTerm = state.term
       if (line.type === 'compaction') this.#reader.forgetEntries()
+      if (isEntry(line)) this.#reader.keepNew(sealed)
     }
     this.#derived.schedule(lines.length)
     this.#onCommit(lines)
@@ -233,6 +248,19 @@ export class SessionWriter {
 }
 
 const noContext: AppendContext = {}
+
+function bodyOf(line: DiskLine): string {
+  const body = JSON.stringify(line)
+  if (isTooDeep(line, body)) {
+    throw new SessionError('invalid-entry', `An entry may not be nested deeper than ${maxNesting} levels.`)
+  }
+  return body
+}
+
+function leafAfter(line: DiskLine, leaf: string | null): string | null {
+  if (isEntry(line) && !isNote(line)) return line.id
+  return line.type === 'leaf' ? (line['leaf'] as { target_id: string | null }).target_id : leaf
+}
 
 function asStorageError(error: unknown): SessionError {
   if (error instanceof SessionError) return error

@@ -9,6 +9,57 @@ import { SessionStore } from './session-store.ts'
 import { MemoryLogStore, memoryStore } from '../stores/memory/memory-store.ts'
 import { assistant, said, user } from '../testing/builders.ts'
 
+describe('lines that are appended together', () => {
+  const message = (words: string, id?: string) => ({
+    draft: {
+      type: 'message' as const,
+      ...(id !== undefined && { id }),
+      message: { role: 'user' as const, content: [text(words)] },
+    },
+  })
+
+  test('follow each other and are one batch', async () => {
+    const { session, batches } = await sessionOn()
+    await user(session, 'before')
+    batches.length = 0
+    const start = { draft: { type: 'run_start' as const, runStart: { runId: 'r', leafId: 'second' } } }
+    const lines = await session.appendAll([message('one'), message('two', 'second'), start])
+    expect(lines.map(({ type }) => type)).toEqual(['message', 'message', 'run_start'])
+    expect([batches, session.leafId]).toEqual([[3], 'second'])
+    expect(await said(session)).toEqual(['user: before', 'user: one', 'user: two'])
+  })
+
+  test('are not appended if one of them is invalid', async () => {
+    const { session } = await sessionOn()
+    const kept = await user(session, 'kept')
+    let deep: unknown = 1
+    for (let depth = 0; depth < 2000; depth++) deep = [deep]
+    const tooDeep = { draft: { type: 'custom' as const, custom: { customType: 'deep', data: { deep } } } }
+    await expect(session.appendAll([message('lost'), tooDeep])).rejects.toMatchObject({ code: 'invalid-entry' })
+    expect(session.leafId).toBe(kept)
+    await user(session, 'after')
+    expect(await said(session)).toEqual(['user: kept', 'user: after'])
+  })
+
+  test('are large in parts: those behind a large one keep their order', async () => {
+    const { session } = await sessionOn()
+    const large = 'x'.repeat(300_000)
+    await session.appendAll([message('first'), message(large), message('last')])
+    expect(await said(session)).toEqual(['user: first', `user: ${large}`, 'user: last'])
+  })
+})
+
+test('lines that were just appended are not read from the store, unless there are many', async () => {
+  const { session, reads } = await sessionOn()
+  for (const words of ['one', 'two']) await user(session, words)
+  expect(await said(session)).toEqual(['user: one', 'user: two'])
+  expect(reads).toEqual([])
+  const long = Array.from({ length: 40 }, (_, index) => `${index} ${'x'.repeat(10_000)}`)
+  for (const words of long) await user(session, words)
+  expect(await said(session)).toEqual(['one', 'two', ...long].map((words) => `user: ${words}`))
+  expect(reads.length).toBeGreaterThan(0)
+})
+
 describe('a failing store', () => {
   test('lines that could not be stored are gone, and the session continues after the last durable line', async () => {
     const { session, faults } = await sessionOn()
@@ -285,15 +336,31 @@ interface Faults {
 }
 
 /** A session in memory whose store fails on request. */
-async function sessionOn(): Promise<{ session: Session; faults: Faults }> {
+interface Watched {
+  session: Session
+  faults: Faults
+  /** How many lines each append had. */
+  batches: number[]
+  /** How many lines each read asked for. */
+  reads: number[]
+}
+
+async function sessionOn(): Promise<Watched> {
   const faults: Faults = { next: undefined, blob: undefined, unknown: undefined }
+  const batches: number[] = []
+  const reads: number[] = []
   const port: LogStore = new MemoryLogStore()
   const claim = port.claim.bind(port)
   port.claim = async (...args) => {
     const claimed = await claim(...args)
-    return claimed.type === 'claimed' ? { type: 'claimed', log: withFaults(claimed.log, faults) } : claimed
+    if (claimed.type !== 'claimed') return claimed
+    const { log } = claimed
+    const [append, readAt] = [log.append.bind(log), log.readAt.bind(log)]
+    log.append = (lines, options) => (batches.push(lines.length), append(lines, options))
+    log.readAt = (positions) => (reads.push(positions.length), readAt(positions))
+    return { type: 'claimed', log: withFaults(log, faults) }
   }
-  return { session: await new SessionStore(port).create(), faults }
+  return { session: await new SessionStore(port).create(), faults, batches, reads }
 }
 
 function withFaults(log: WritableLog, faults: Faults): WritableLog {

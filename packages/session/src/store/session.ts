@@ -34,7 +34,7 @@ import { makeSnapshot, type SessionSnapshot, type SnapshotOptions } from './snap
 import { SessionInbox, type SubmitOptions } from './session-inbox.ts'
 import { sessionInfoOf, type SessionInfo } from '../state/session-info.ts'
 import type { HeaderOptions } from './session-maker.ts'
-import type { Redaction, AppendContext, SessionWriter } from '../log/session-writer.ts'
+import type { Redaction, AppendContext, DraftInContext, SessionWriter } from '../log/session-writer.ts'
 import type { SessionReader } from '../log/session-reader.ts'
 import type { Damage, OpenRun } from '../state/session-state.ts'
 import { contextPathTo, type Node } from '../state/tree.ts'
@@ -246,6 +246,15 @@ export class Session {
   async append(draft: EntryDraft | RecordDraft, context?: AppendContext): Promise<Line> {
     const { line, sealed } = await this.#writable().append(draft, context)
     return fromDisk(line, sealed.seq)
+  }
+
+  /**
+   * Appends lines that belong together with one write, if they are small; resolves when all are durable. Nothing is appended if one of
+   * them is invalid. After a crash, the log may contain only the first of them.
+   */
+  async appendAll(drafts: readonly DraftInContext[]): Promise<Line[]> {
+    const committed = await this.#writable().appendAll(drafts)
+    return committed.map(({ line, sealed }) => fromDisk(line, sealed.seq))
   }
 
   /** Rejects with `invalid-entry` and the reason if the role or the content is malformed. */
