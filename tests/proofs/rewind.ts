@@ -1,12 +1,13 @@
-import { existsSync, mkdirSync } from 'node:fs'
+import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import type { FigureContext, FigureResult } from '../../scripts/figure/figure.ts'
 import { editDuringRestores } from './rewind/editors.ts'
 import { catchMutant, caughtLine, type Caught, type Mutant } from './mutants/catch-mutant.ts'
-import { playHistory } from './rewind/history.ts'
+import { playHistory, type PlayedHistory } from './rewind/history.ts'
 import { killEverywhere, killWithFault } from './rewind/kills.ts'
 import { historyMutants, killMutants, pruneMutants } from './rewind/mutants.ts'
-import type { Random } from './rewind/mutate.ts'
+import { randomOf, type Random } from './rewind/mutate.ts'
+import { playInProcesses } from './rewind/players.ts'
 import { pruneBetweenSnapshots, pruneMoments } from './rewind/prune.ts'
 import { canaryOf, Templates, workspaceKinds } from './rewind/workspaces.ts'
 import { runInOwnMounts } from './writer/own-mounts.ts'
@@ -81,8 +82,7 @@ async function prune(options: {
   complain: (problem: string) => void
 }): Promise<number> {
   const { folder, count, seed, complain } = options
-  mkdirSync(join(folder, 'templates'), { recursive: true })
-  const templates = new Templates(join(folder, 'templates'))
+  const templates = Templates.make(join(folder, 'templates'))
   for (let index = 0; index < count; index += 1) {
     const moment = pruneMoments[index % pruneMoments.length] ?? 'killed'
     const random = randomOf(seed * 1_000_003 + index)
@@ -99,8 +99,7 @@ async function catchMutants(options: {
   say: (line: string) => void
 }): Promise<{ mutants: number; missed: number }> {
   const { folder, seed, say } = options
-  mkdirSync(join(folder, 'templates'), { recursive: true })
-  const templates = new Templates(join(folder, 'templates'))
+  const templates = Templates.make(join(folder, 'templates'))
   let next = seed * 1_000_003
   const counts = { mutants: 0, missed: 0 }
   const count = (fault: string, caught: Caught | undefined): void => {
@@ -136,9 +135,6 @@ interface Place {
   random: Random
 }
 
-/** Git waits for the disk, so several histories run at once. */
-const atOnce = 3
-
 async function playAll(options: {
   folder: string
   seeds: number[]
@@ -146,34 +142,16 @@ async function playAll(options: {
   say: (line: string) => void
 }): Promise<Record<string, number>> {
   const { folder, seeds, complain, say } = options
-  mkdirSync(join(folder, 'templates'))
-  const templates = new Templates(join(folder, 'templates'))
+  Templates.make(join(folder, 'templates'))
   const total = { histories: 0, snapshots: 0, restores: 0, files: 0 }
-  const rest = seeds.values()
-  const play = async (): Promise<void> => {
-    for (const seed of rest) {
-      const random = randomOf(seed)
-      const kind = workspaceKinds[Math.floor(random() * workspaceKinds.length)] ?? 'git'
-      const { counts, problem } = await playHistory({ kind, folder: join(folder, String(seed)), templates, random })
-      total.histories += 1
-      for (const figure of ['snapshots', 'restores', 'files'] as const) total[figure] += counts[figure]
-      if (problem !== undefined) complain(`in REWIND_CASE=${seed}: ${problem}`)
-      if (total.histories % 500 === 0) say(`${total.histories} histories`)
-    }
+  const onPlayed = (seed: number, { counts, problem }: PlayedHistory): void => {
+    total.histories += 1
+    for (const figure of ['snapshots', 'restores', 'files'] as const) total[figure] += counts[figure]
+    if (problem !== undefined) complain(`in REWIND_CASE=${seed}: ${problem}`)
+    if (total.histories % 500 === 0) say(`${total.histories} histories`)
   }
-  await Promise.all(Array.from({ length: atOnce }, play))
+  await playInProcesses(seeds, { folder, onPlayed })
   const hasRun = existsSync(canaryOf(join(folder, 'templates')))
   if (hasRun) complain('a program that a repository names has run')
   return { ...total, programs_run: hasRun ? 1 : 0 }
-}
-
-/** Numbers that depend on the seed alone. */
-function randomOf(seed: number): () => number {
-  let state = seed % 2 ** 32
-  return () => {
-    state = (state + 0x6d2b79f5) | 0
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
-  }
 }

@@ -21,6 +21,12 @@ export interface HistoryCounts {
   files: number
 }
 
+export interface PlayedHistory {
+  counts: HistoryCounts
+  /** A sentence about the first thing that is wrong. */
+  problem?: string
+}
+
 /** A change of the files between two moments, as the proof saw it. */
 interface SeenStep {
   by: 'agent' | 'outside'
@@ -35,7 +41,7 @@ interface Moment {
 
 /**
  * Plays one random history: messages, calls of the agent, and changes by others, between and during calls. Any moment must
- * come back byte for byte. Returns a sentence about the first thing that is wrong.
+ * come back byte for byte.
  */
 export async function playHistory(options: {
   kind: WorkspaceKind
@@ -44,7 +50,7 @@ export async function playHistory(options: {
   random: Random
   /** Only these changes are made. */
   actions?: readonly string[] | undefined
-}): Promise<{ counts: HistoryCounts; problem?: string }> {
+}): Promise<PlayedHistory> {
   const { kind, folder, templates, random, actions } = options
   mkdirSync(folder)
   const { root, workspace } = templates.copy(kind, join(folder, 'work'))
@@ -78,6 +84,8 @@ class History {
   /** The files when a step last ended. */
   #files: Files
   readonly #ignoring: string | undefined
+  /** Of the git folders, if nothing but our own work can have changed them since. */
+  #fingerprint: string | undefined
   #calls = 0
 
   constructor(place: {
@@ -124,7 +132,12 @@ class History {
   }
 
   #changeOutside(): void {
-    for (let count = 1 + this.#small(3); count > 0; count -= 1) this.told.push(`outside: ${this.#mutator.change()}`)
+    this.#change('outside', 1 + this.#small(3))
+  }
+
+  #change(by: SeenStep['by'], count: number): void {
+    for (let left = count; left > 0; left -= 1) this.told.push(`${by}: ${this.#mutator.change()}`)
+    this.#fingerprint = undefined
   }
 
   async #call(): Promise<void> {
@@ -133,7 +146,7 @@ class History {
     this.#endStep('outside')
     await this.#untouched(() => this.snapshots.beforeCall(call))
     // Some of these may be by others: what happens during a call cannot be told apart.
-    for (let count = 1 + this.#small(4); count > 0; count -= 1) this.told.push(`agent: ${this.#mutator.change()}`)
+    this.#change('agent', 1 + this.#small(4))
     this.#endStep('agent')
     const result = { type: 'tool_result' as const, toolResult: { toolUseId: callId, content: [text('done')] } }
     const entryId = await this.#session.appendMessage('tool', [result])
@@ -148,7 +161,7 @@ class History {
   async #rewind(): Promise<void> {
     this.#endStep('outside')
     const moment = this.#moments[this.#small(this.#moments.length)] as Moment
-    const before = this.#read()
+    const before = this.#files
     const leftOut = this.#leftOut()
     // Without it, the ignored files were ordinary files at that moment.
     const isIgnoring = moment.files.get('.gitignore') === this.#ignoring
@@ -220,13 +233,14 @@ class History {
 
   /** Runs work of ours, which must not change anything in a git folder. */
   async #untouched<T>(work: () => Promise<T>): Promise<T> {
-    const before = gitFingerprint(this.#root)
+    const before = this.#fingerprint ?? gitFingerprint(this.#root)
     const result = await work()
     this.counts.snapshots += 1
     const { state } = this.snapshots
     if (state.type === 'off') throw new Error(state.reason)
     if (state.type === 'on' && state.problem !== undefined) throw new Error(state.problem)
-    if (gitFingerprint(this.#root) !== before) throw new Error('Something in a git folder was changed.')
+    this.#fingerprint = gitFingerprint(this.#root)
+    if (this.#fingerprint !== before) throw new Error('Something in a git folder was changed.')
     return result
   }
 
@@ -242,11 +256,11 @@ class History {
   }
 
   #read(): Map<string, string> {
-    return new Map([...readFiles(this.#workspace)].filter(([path]) => !isLeftOut(path)))
+    return readFiles(this.#workspace, (path) => !isLeftOut(path))
   }
 
   #leftOut(): Map<string, string> {
-    return new Map([...readFiles(this.#workspace)].filter(([path]) => isLeftOut(path)))
+    return readFiles(this.#workspace, isLeftOut)
   }
 
   #local(path: string): string {

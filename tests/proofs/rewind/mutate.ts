@@ -11,9 +11,20 @@ import {
   appendFileSync,
 } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { isLeftOut, readFiles } from './workspaces.ts'
+import { filesBelow, isLeftOut } from './workspaces.ts'
 
 export type Random = () => number
+
+/** Numbers that depend on the seed alone. */
+export function randomOf(seed: number): Random {
+  let state = seed % 2 ** 32
+  return () => {
+    state = (state + 0x6d2b79f5) | 0
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
+  }
+}
 
 /** Makes random changes in a workspace, as an editor, a shell command or a build would. */
 export class Mutator {
@@ -158,7 +169,7 @@ export class Mutator {
   }
 
   #file(): string {
-    const files = [...readFiles(this.#folder).keys()].filter((path) => !isLeftOut(path))
+    const files = filesBelow(this.#folder).flatMap(({ path }) => (isLeftOut(path) ? [] : [path]))
     if (files.length === 0) throw new Error('there is no file')
     return this.#pick(files)
   }

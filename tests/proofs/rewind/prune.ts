@@ -92,5 +92,5 @@ function prune(workspace: string): void {
 }
 
 function recordedFiles(workspace: string): Files {
-  return new Map([...readFiles(workspace)].filter(([path]) => !isLeftOut(path)))
+  return readFiles(workspace, (path) => !isLeftOut(path))
 }

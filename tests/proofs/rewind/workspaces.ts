@@ -16,15 +16,23 @@ import { join } from 'node:path'
 export const workspaceKinds = ['plain', 'git', 'hostile', 'subfolder', 'sha256'] as const
 export type WorkspaceKind = (typeof workspaceKinds)[number]
 
-/** Makes one folder of each kind, to be copied for each history. */
+/** One folder of each kind, to be copied for each history. */
 export class Templates {
   readonly #folder: string
 
-  constructor(folder: string) {
+  private constructor(folder: string) {
     this.#folder = folder
+  }
+
+  /** Those that another process has made. */
+  static at(folder: string): Templates {
+    return new Templates(folder)
+  }
+
+  static make(folder: string): Templates {
     for (const kind of workspaceKinds) {
       const root = join(folder, kind)
-      mkdirSync(root)
+      mkdirSync(root, { recursive: true })
       writeFiles(root)
       if (kind === 'plain') continue
       git(root, 'init', '--quiet', '--template=', ...(kind === 'sha256' ? ['--object-format=sha256'] : []))
@@ -32,6 +40,7 @@ export class Templates {
       git(root, '-c', 'user.name=A', '-c', 'user.email=a@b.c', 'commit', '--quiet', '--message', 'first')
       if (kind === 'hostile') plantPrograms(root)
     }
+    return new Templates(folder)
   }
 
   /** Copies a folder. Returns the workspace in it. */
@@ -98,16 +107,32 @@ export function isLeftOut(path: string): boolean {
   return /(?:^|\/)out\/|\.log$|(?:^|\/)\.env$|(?:^|\/)large-/.test(path)
 }
 
-/** Every file below a folder by path, with its kind and content. Folders and what belongs to git are not files. */
-export function readFiles(folder: string, below = '', files = new Map<string, string>()): Map<string, string> {
+interface FoundFile {
+  path: string
+  isLink: boolean
+}
+
+/** Every file below a folder. Folders and what belongs to git are not files. */
+export function filesBelow(folder: string, below = '', files: FoundFile[] = []): FoundFile[] {
   for (const entry of readdirSync(join(folder, below), { withFileTypes: true })) {
     const path = below === '' ? entry.name : `${below}/${entry.name}`
     if (entry.name === '.git') continue
-    if (entry.isDirectory()) readFiles(folder, path, files)
-    else if (entry.isSymbolicLink()) files.set(path, `link ${readlinkSync(join(folder, path))}`)
-    else if (entry.isFile()) {
-      const isExecutable = (lstatSync(join(folder, path)).mode & 0o100) !== 0
-      files.set(path, `${isExecutable ? 'executable' : 'file'} ${readFileSync(join(folder, path), 'latin1')}`)
+    if (entry.isDirectory()) filesBelow(folder, path, files)
+    else if (entry.isSymbolicLink() || entry.isFile()) files.push({ path, isLink: entry.isSymbolicLink() })
+  }
+  return files
+}
+
+/** The files below a folder by path, with their kind and content; only those that are wanted are read. */
+export function readFiles(folder: string, isWanted: (path: string) => boolean = () => true): Map<string, string> {
+  const files = new Map<string, string>()
+  for (const { path, isLink } of filesBelow(folder)) {
+    if (!isWanted(path)) continue
+    const place = `${folder}/${path}`
+    if (isLink) files.set(path, `link ${readlinkSync(place)}`)
+    else {
+      const isExecutable = (lstatSync(place).mode & 0o100) !== 0
+      files.set(path, `${isExecutable ? 'executable' : 'file'} ${readFileSync(place, 'latin1')}`)
     }
   }
   return files
