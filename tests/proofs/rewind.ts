@@ -9,6 +9,7 @@ import { historyMutants, killMutants, pruneMutants } from './rewind/mutants.ts'
 import { randomOf, type Random } from './rewind/mutate.ts'
 import { playInProcesses } from './rewind/players.ts'
 import { pruneBetweenSnapshots, pruneMoments } from './rewind/prune.ts'
+import { Shells } from './rewind/shells.ts'
 import { canaryOf, Templates, workspaceKinds } from './rewind/workspaces.ts'
 import { runInOwnMounts } from './writer/own-mounts.ts'
 
@@ -115,11 +116,13 @@ async function catchMutants(options: {
     })
     count(fault, caught)
   }
+  const shells = new Shells(join(folder, 'shells'))
   for (const [fault, { mutant, actions }] of Object.entries(historyMutants))
     await look(fault, mutant, async (place) => {
       const kind = workspaceKinds[Math.floor(place.random() * workspaceKinds.length)] ?? 'git'
-      return (await playHistory({ kind, actions, ...place })).problem
+      return (await shells.during(() => playHistory({ kind, actions, ...place }))).problem
     })
+  shells.end()
   for (const [fault, mutant] of Object.entries(pruneMutants))
     await look(fault, mutant, (place) => pruneBetweenSnapshots({ moment: 'killed', ...place }))
   for (const fault of Object.keys(killMutants)) {

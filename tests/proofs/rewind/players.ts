@@ -19,7 +19,7 @@ export async function playInProcesses(
   const playRest = async (): Promise<void> => {
     const player = new Player(folder)
     try {
-      for (const seed of rest) onPlayed(seed, await player.play(seed))
+      for (const seed of rest) onPlayed(seed, await player.play(seed, seeds.length === 1))
     } finally {
       await player.end()
     }
@@ -38,9 +38,9 @@ class Player {
     this.#ended = once(this.#child, 'exit').then(() => undefined)
   }
 
-  async play(seed: number): Promise<PlayedHistory> {
+  async play(seed: number, isDirect: boolean): Promise<PlayedHistory> {
     const played = once(this.#child, 'message') as Promise<[PlayedHistory]>
-    this.#child.send(seed)
+    this.#child.send({ seed, isDirect })
     const result = await Promise.race([played, this.#ended])
     if (!result) throw new Error(`The process that played history ${seed} has ended.`)
     return result[0]
