@@ -33,6 +33,7 @@ const newShape = (shape: Partial<NameShape>): NameShape => ({
   isAfterQuoted: shape.isAfterQuoted ?? false,
   minValueLength: shape.minValueLength ?? 4,
   maxValueLength: shape.maxValueLength,
+  notAfterValue: shape.notAfterValue,
 })
 
 /** Secrets that are recognized by the text before them. */
@@ -124,7 +125,12 @@ export const contextFamilies: readonly SecretFamily[] = [
     anchors: passwordNames,
     // An `&` that begins the next field of a query does not belong to it.
     pattern: assignment(String.raw`(?:[^\s"'\x60\\,;&(){}<>[\]$]|&(?![A-Za-z_]{1,20}=)){6,128}`, { isQuoted: false }),
-    nameShape: newShape({ isAfterQuoted: true, minValueLength: 6, maxValueLength: 128 }),
+    nameShape: newShape({
+      isAfterQuoted: true,
+      minValueLength: 6,
+      maxValueLength: 128,
+      notAfterValue: charactersOf(/[({>[$]/),
+    }),
     check: (secret) => !/^[A-Za-z_]+[.=:]|\/\//.test(secret) && looksLikePassword(secret),
   },
   {
@@ -133,7 +139,13 @@ export const contextFamilies: readonly SecretFamily[] = [
     anchors: ['PASS', 'PWD'],
     pattern:
       /((?:PASS(?:WORD|WD|PHRASE)?|PWD)=["']?)([^\s"'\x60\\$<>{}(),;&[\]/.=][^\s"'\x60\\$<>{}(),;&[\]]{3,127})(?=[\s"'\\,;&]|$)/,
-    nameShape: newShape({ maxLength: 10, dependsOnAnchor: true, isDirect: true, maxValueLength: 128 }),
+    nameShape: newShape({
+      maxLength: 10,
+      dependsOnAnchor: true,
+      isDirect: true,
+      maxValueLength: 128,
+      notAfterValue: charactersOf(/[(){}<>[\]$\x60]/),
+    }),
     check: (secret) => !isPlaceholder(secret),
   },
   {

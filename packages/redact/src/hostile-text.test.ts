@@ -26,6 +26,7 @@ test('a hostile text takes little longer than ordinary text', () => {
     'AuthAuth">',
     'Authorization:ghs_D8AJmSZEj7g0qldFdJ2ZnjRU3R6XuhQBx9sf:',
     'PWD=',
+    `${'pass='.repeat(20)}A1b2(`,
     'pass="a1',
     '&pass:',
     ' :=pwdpwd',

@@ -17,6 +17,11 @@ export class NameMemo {
   readonly #tokens = new Runs(tokens)
   readonly #values = new Runs(values)
   readonly #joined = new Runs(joined)
+  readonly #asciiValues = new Runs(asciiValues)
+  readonly #runs = [
+    ...[this.#plain, this.#dotted, this.#words],
+    ...[this.#tokens, this.#values, this.#joined, this.#asciiValues],
+  ]
   /** The end of the last examined name, and the start of its value. */
   #nameEnd = -1
   #valueStart: ValueStart = 'none'
@@ -35,8 +40,7 @@ export class NameMemo {
     this.#isWhole = isWhole
     this.#nameEnd = -1
     this.#rejectedStart = -1
-    for (const runs of [this.#plain, this.#dotted, this.#words, this.#tokens, this.#values, this.#joined])
-      runs.moveTo(text)
+    for (const runs of this.#runs) runs.moveTo(text)
     this.#unmatched.fill(0)
     if (offset === 0) this.#rejectedCounts.fill(0)
   }
@@ -56,6 +60,7 @@ export class NameMemo {
     if (valueStart === 'none') return false
     if (valueStart === 'unknown') return true
     if (isAfterQuoted && this.#wasRejected(valueStart)) return false
+    if (this.#endsWrong(shape, valueStart)) return false
     const valueEnd = this.#valuesOf(shape).endOf(valueStart)
     if (shape.isQuoted && !this.#isBetweenQuotes(valueStart, valueEnd)) return false
     return this.#isOpen(valueEnd) || valueEnd - valueStart >= minValueLength
@@ -77,6 +82,14 @@ export class NameMemo {
    */
   #wasRejected(valueStart: number): boolean {
     return valueStart === this.#rejectedStart && this.#values.endOf(valueStart) >= this.#rejectedEnd
+  }
+
+  /** Whether the value cannot end where its characters do. Many names can be in the same value. */
+  #endsWrong({ notAfterValue }: NameShape, valueStart: number): boolean {
+    if (notAfterValue === undefined) return false
+    const end = this.#values.endOf(valueStart)
+    // A space outside of ASCII would end the value before.
+    return isIn(notAfterValue, codeAt(this.#text, end)) && this.#asciiValues.endOf(valueStart) === end
   }
 
   #afterSpace(nameEnd: number): ValueStart {
@@ -201,7 +214,9 @@ const words = { ascii: charactersOf(/[^\s"'`\\]/), hasOthers: true }
 const tokens = { ascii: charactersOf(/[A-Za-z0-9+/_.~%!@#$^*=-]/), hasOthers: false }
 /** Unquoted passwords. */
 const values = { ascii: charactersOf(/[^\s"'`\\,;&(){}<>[\]$]/), hasOthers: true }
-/** The same including `&` in a query: `a=1&b=2`. */
+/** The same up to the first other character, which may be a space. */
+const asciiValues = { ascii: values.ascii, hasOthers: false }
+/** Unquoted passwords including `&` in a query: `a=1&b=2`. */
 const joined = { ascii: charactersOf(/[^\s"'`\\,;(){}<>[\]$]/), hasOthers: true }
 const beforeSign = charactersOf(/[\\"'`\] \t]/)
 const signs = charactersOf(/[=:,>]/)
