@@ -15,7 +15,7 @@ import {
   type WorkspaceKind,
 } from './workspaces.ts'
 
-export interface HistoryCounts {
+interface HistoryCounts {
   snapshots: number
   restores: number
   files: number
