@@ -57,10 +57,15 @@ export class PostgresServer {
     return `postgres://${user}@${encodeURIComponent(this.#folder)}/${database}`
   }
 
+  async connect(user: string, database: string): Promise<Client> {
+    const client = new Client({ connectionString: this.urlFor(user, database) })
+    await client.connect()
+    return client
+  }
+
   /** Runs statements as the administrator. */
   async admin(statements: string, database = 'postgres'): Promise<Record<string, unknown>[]> {
-    const client = new Client({ connectionString: this.urlFor('admin', database) })
-    await client.connect()
+    const client = await this.connect('admin', database)
     try {
       return (await client.query<Record<string, unknown>>(statements)).rows
     } finally {

@@ -219,10 +219,31 @@ describe.skipIf(missingPostgres !== undefined)('PostgreSQL store', () => {
       await empty()
     })
 
-    const asApp = async (statements: string): Promise<Record<string, unknown>[]> => {
-      const { Client } = await import('pg')
-      const client = new Client({ connectionString: server.urlFor('app', 'sessions') })
-      await client.connect()
+    test('a role that is bound to a tenant reads and writes no other one', async () => {
+      await asAdmin(`
+        create role bound login in role tapetree_app;
+        insert into tapetree.bound_role values ('bound', 'mine')`)
+      const url = server.urlFor('bound', 'sessions')
+      const mine = new SessionStore(openPort({ url }), { scope: { tenant: 'mine' } })
+      const session = await mine.create({ id: 's' })
+      await user(session, 'of my own')
+      await session.close()
+      expect((await mine.search({ text: 'own' })).length).toBe(1)
+      await claimed(await createAndClaim(openPort())).close()
+      const others = openPort({ url })
+      expect(await others.placeOf(localScope, 's')).toBeUndefined()
+      expect(await others.list(localScope, {})).toEqual({ sessions: [] })
+      await expect(others.claim(localScope, 's')).rejects.toThrow(/serves another tenant/)
+      await expect(others.erase(localScope, 's')).rejects.toThrow(/serves another tenant/)
+      const statement = `select set_config('tapetree.tenant', 'local', false); select line from tapetree.entry`
+      expect(await asApp(statement, 'bound')).toEqual([])
+      expect((await asApp(statement, 'app')).length).toBe(1)
+      await empty()
+      await asAdmin('delete from tapetree.bound_role; drop role bound')
+    })
+
+    const asApp = async (statements: string, role = 'app'): Promise<Record<string, unknown>[]> => {
+      const client = await server.connect(role, 'sessions')
       try {
         const result = (await client.query(statements)) as unknown as
           | { rows: Record<string, unknown>[] }

@@ -6,6 +6,7 @@
  * - `summary` and `entry_text` are derived from the lines, some time after them; `pending_row` and `pending_text` name
  *   the sessions that they lag behind.
  * - Readers see one tenant, by row-level security. All writes go through functions that run as the owner of the schema.
+ * - Each call names its tenant. A login role in `bound_role` serves one tenant, whatever tenant its statements name.
  */
 export const schema1 = String.raw`
 create table version (number int not null);
@@ -91,17 +92,35 @@ create index entry_text_newest on entry_text (tenant, ms desc);
 create index entry_text_folded on entry_text using gin (folded gin_trgm_ops);
 create index entry_text_terms on entry_text using gin (terms);
 
+create table bound_role (role name primary key, tenant text collate "C" not null);
+
 create table pending_row (key bigint primary key, tenant text collate "C" not null);
 create table pending_text (key bigint primary key, tenant text collate "C" not null);
 create index pending_row_tenant on pending_row (tenant);
 create index pending_text_tenant on pending_text (tenant);
+
+-- The only tenant of the role that has logged in; null if it serves all tenants.
+create function bound_tenant() returns text
+language plpgsql stable security definer set search_path = tapetree, pg_temp as $$
+begin
+  return (select tenant from bound_role where role = session_user);
+end $$;
+
+create function require_tenant(variadic tenants text[]) returns void
+language plpgsql stable security definer set search_path = tapetree, pg_temp as $$
+declare bound text := bound_tenant();
+begin
+  if bound is not null and exists (select from unnest(tenants) t where t is distinct from bound) then
+    raise insufficient_privilege using message = 'This role serves another tenant.';
+  end if;
+end $$;
 
 do $$
 declare name text;
 begin
   foreach name in array array['session', 'entry', 'blob', 'derived', 'summary', 'entry_text', 'pending_row', 'pending_text'] loop
     execute format('alter table %I enable row level security', name);
-    execute format('create policy one_tenant on %I for select to tapetree_app using (tenant = current_setting(''tapetree.tenant'', true))', name);
+    execute format('create policy one_tenant on %I for select to tapetree_app using (tenant = current_setting(''tapetree.tenant'', true) and tenant = coalesce((select bound_tenant()), tenant))', name);
     execute format('grant select on %I to tapetree_app', name);
   end loop;
 end $$;
@@ -113,6 +132,7 @@ create function create_session(a_tenant text, a_id text, a_creation uuid, header
 language plpgsql security definer set search_path = tapetree, pg_temp as $$
 declare a_key bigint;
 begin
+  perform require_tenant(a_tenant);
   insert into session (tenant, id, creation) values (a_tenant, a_id, a_creation)
     on conflict (tenant, id) do nothing returning key into a_key;
   if a_key is null then
@@ -133,6 +153,7 @@ create function append_lines(
 language plpgsql security definer set search_path = tapetree, pg_temp as $$
 #variable_conflict use_column
 begin
+  perform require_tenant(variadic tenants);
   return query
   with batch as materialized (
     select b.place::int, b.tenant, b.key, b.term, b.head, b.count
@@ -181,6 +202,7 @@ language plpgsql security definer set search_path = tapetree, pg_temp as $$
 #variable_conflict use_column
 declare held session;
 begin
+  perform require_tenant(a_tenant);
   select * into held from session s where s.tenant = a_tenant and s.id = a_id and s.place = 'active' for update;
   if held.key is null then
     return query select 'missing', null::bigint, null::int, null::int, null::int, null::text;
@@ -201,25 +223,27 @@ create function reclaim_session(a_tenant text, a_key bigint, a_node uuid, old_cl
 language sql security definer set search_path = tapetree, pg_temp as $$
   update session
   set term = term + (claim <> new_claim)::int, claim = new_claim, node = a_node
-  where tenant = a_tenant and key = a_key and claim in (old_claim, new_claim)
+  where tenant = a_tenant and key = a_key and claim in (old_claim, new_claim) and tenant = coalesce(bound_tenant(), tenant)
   returning term
 $$;
 
 create function release_session(a_tenant text, a_key bigint, a_claim uuid) returns void
 language sql security definer set search_path = tapetree, pg_temp as $$
   update session set node = null, claim = null where tenant = a_tenant and key = a_key and claim = a_claim
+    and tenant = coalesce(bound_tenant(), tenant)
 $$;
 
 create function owner_of(a_tenant text, a_key bigint) returns text
 language sql stable security definer set search_path = tapetree, pg_temp as $$
   select json_build_object('host', n.host, 'process', n.process, 'socket', n.address)::text
   from session s join node n on n.id = s.node and n.lease_until > clock_timestamp()
-  where s.tenant = a_tenant and s.key = a_key
+  where s.tenant = a_tenant and s.key = a_key and s.tenant = coalesce(bound_tenant(), s.tenant)
 $$;
 
 create function put_blob(a_tenant text, a_key bigint, a_term int, a_sha256 text, a_bytes bytea) returns boolean
 language plpgsql security definer set search_path = tapetree, pg_temp as $$
 begin
+  perform require_tenant(a_tenant);
   perform from session where tenant = a_tenant and key = a_key and term = a_term for share;
   if not found then return false; end if;
   insert into blob (key, sha256, tenant, bytes) values (a_key, a_sha256, a_tenant, a_bytes) on conflict do nothing;
@@ -229,6 +253,7 @@ end $$;
 create function save_derived(a_tenant text, a_key bigint, a_term int, a_name text, a_content text) returns boolean
 language plpgsql security definer set search_path = tapetree, pg_temp as $$
 begin
+  perform require_tenant(a_tenant);
   perform from session where tenant = a_tenant and key = a_key and term = a_term for share;
   if not found then return false; end if;
   insert into derived (key, name, tenant, content) values (a_key, a_name, a_tenant, a_content)
@@ -242,6 +267,7 @@ create function save_row(
 language plpgsql security definer set search_path = tapetree, pg_temp as $$
 declare now_lines int;
 begin
+  perform require_tenant(a_tenant);
   select lines into now_lines from session where tenant = a_tenant and key = a_key for update;
   if now_lines is null or now_lines < a_lines then return; end if;
   update summary
@@ -257,6 +283,7 @@ create function save_texts(a_tenant text, a_key bigint, a_from int, a_through in
 language plpgsql security definer set search_path = tapetree, pg_temp as $$
 declare now_lines int;
 begin
+  perform require_tenant(a_tenant);
   select lines into now_lines from session where tenant = a_tenant and key = a_key for update;
   if now_lines is null or now_lines < a_through then return; end if;
   update summary set text_lines = a_through where key = a_key and text_lines = a_from;
@@ -276,6 +303,7 @@ create function move_session(a_tenant text, a_id text, a_place text) returns tex
 language plpgsql security definer set search_path = tapetree, pg_temp as $$
 declare held session;
 begin
+  perform require_tenant(a_tenant);
   select * into held from session where tenant = a_tenant and id = a_id for update;
   if held.key is null then return 'missing'; end if;
   if held.place = a_place then return 'moved'; end if;
@@ -290,6 +318,7 @@ create function erase_session(a_tenant text, a_id text, is_forced boolean) retur
 language plpgsql security definer set search_path = tapetree, pg_temp as $$
 declare held session;
 begin
+  perform require_tenant(a_tenant);
   select * into held from session where tenant = a_tenant and id = a_id for update;
   if held.key is null then return 'missing'; end if;
   if not is_forced and held.node is not null and is_living(held.node) then return 'owned'; end if;
