@@ -1,0 +1,76 @@
+/** Names for sessions and tenants that try to mean more than one, or another one. */
+export function hostileNames(tenants: readonly string[]): string[] {
+  const wide = tenants.flatMap((tenant) => [
+    tenant.slice(0, -1),
+    `${tenant}%`,
+    `${tenant.slice(0, -1)}_`,
+    `${tenant} `,
+    `${tenant}\0`,
+    `${tenant}\u{200b}`,
+    `${tenant}/../`,
+    `../${tenant}`,
+    `${tenant}/s0`,
+    `${tenant}' or tenant like '`,
+    lookAlike(tenant),
+    tenant.toUpperCase(),
+  ])
+  return [...wide, ...fragments].filter((name) => !tenants.includes(name))
+}
+
+/** With letters of another alphabet that look the same. */
+function lookAlike(name: string): string {
+  return name.replaceAll('a', 'а').replaceAll('c', 'с').replaceAll('e', 'е')
+}
+
+const fragments = [
+  '',
+  '%',
+  '_',
+  '%%',
+  String.raw`\%`,
+  '*',
+  '.',
+  '..',
+  '../..',
+  '/',
+  '\0',
+  's0\0',
+  's0%',
+  's_',
+  'S0',
+  'ｓ０',
+  's0\u{301}',
+  '\ud800',
+  '\u{202e}0s',
+  `'`,
+  `''`,
+  `"`,
+  '$1',
+  '$$',
+  '$tag$ x $tag$',
+  `' or '1'='1`,
+  `' or 1=1 --`,
+  `') or true; --`,
+  `'; set tapetree.tenant = ''; --`,
+  `' union select line from tapetree.entry --`,
+  `s0'; drop table tapetree.entry; --`,
+  `\\'; select pg_sleep(0); --`,
+  `E'\\x27'`,
+  'null',
+  'NULL',
+  'default',
+  'current_user',
+  '{s0,s1}',
+  '{"s0"}',
+  '(s0)',
+  `'a':*`,
+  'a & !b',
+  'x'.repeat(65),
+  's'.repeat(100_000),
+  '漢'.repeat(5000),
+  '0',
+  '-1',
+  '1e9',
+  'NaN',
+  'true',
+]
