@@ -14,31 +14,51 @@ export const missingPostgres = existsSync(join(programs, 'postgres'))
   ? undefined
   : `PostgreSQL 15 is not installed in ${programs}, so its tests are skipped.`
 
+export interface PostgresServerOptions {
+  /** Commits wait for the disk. Default: false, since tests do not survive a power cut. */
+  isDurable?: boolean
+  /** Names of standbys. A commit waits for any one of them. */
+  standbys?: readonly string[]
+}
+
 /** A server of its own on a socket in a temporary folder, which nothing else can reach. */
 export class PostgresServer {
   readonly #folder: string
+  readonly #settings: readonly string[]
+  readonly #standbys: PostgresServer[] = []
   #process: ChildProcess | undefined
 
-  private constructor(folder: string) {
-    this.#folder = folder
+  private constructor(settings: readonly string[]) {
+    this.#folder = mkdtempSync(join(tmpdir(), 'tt-pg-'))
+    this.#settings = settings
+    if (isRoot) chownSync(this.#folder, nobody, nobody)
   }
 
   /** Creates a database in UTF-8 with a locale that knows the letters of all scripts, and starts the server. */
-  static async start(): Promise<PostgresServer> {
-    const folder = mkdtempSync(join(tmpdir(), 'tt-pg-'))
-    if (isRoot) chownSync(folder, nobody, nobody)
-    const server = new PostgresServer(folder)
-    const options = ['-D', join(folder, 'data'), '-U', 'admin', '-A', 'trust', '-E', 'UTF8', '--locale=C.UTF-8', '-N']
-    await promisify(execFile)(join(programs, 'initdb'), options, asNobody)
+  static async start({ isDurable = false, standbys = [] }: PostgresServerOptions = {}): Promise<PostgresServer> {
+    const settings = [`fsync=${isDurable ? 'on' : 'off'}`]
+    const server = new PostgresServer(settings)
+    const database = ['-D', join(server.#folder, 'data'), '-U', 'admin', '-A', 'trust']
+    await execute('initdb', [...database, '-E', 'UTF8', '--locale=C.UTF-8', '-N'])
     await server.resume()
+    try {
+      for (const name of standbys) await server.#addStandby(name, settings)
+      if (standbys.length > 0) await server.#waitForStandbys(standbys)
+    } catch (error) {
+      await server.remove()
+      throw error
+    }
     return server
   }
 
   /** Starts the server after `stop` or `kill`. */
   async resume(): Promise<void> {
-    // The tests do not survive a power cut, so nothing is synced.
-    const settings = ['listen_addresses=', `unix_socket_directories=${this.#folder}`, 'fsync=off', 'max_connections=60']
-    const options = ['-D', join(this.#folder, 'data'), ...settings.flatMap((each) => ['-c', each])]
+    const settings = ['listen_addresses=', `unix_socket_directories=${this.#folder}`, 'max_connections=60']
+    const options = [
+      '-D',
+      join(this.#folder, 'data'),
+      ...[...settings, ...this.#settings].flatMap((each) => ['-c', each]),
+    ]
     this.#process = spawn(join(programs, 'postgres'), options, { ...asNobody, stdio: 'ignore' })
     for (;;) {
       const client = new Client({ connectionString: this.urlFor('admin', 'postgres') })
@@ -85,8 +105,33 @@ export class PostgresServer {
 
   async remove(): Promise<void> {
     await this.stop()
+    for (const standby of this.#standbys) await standby.remove()
     rmSync(this.#folder, { recursive: true, force: true })
   }
+
+  /** A copy of this server that follows it. */
+  async #addStandby(name: string, settings: readonly string[]): Promise<void> {
+    const from = `host=${this.#folder} user=admin application_name=${name}`
+    const standby = new PostgresServer([...settings, `primary_conninfo=${from}`])
+    this.#standbys.push(standby)
+    const target = join(standby.#folder, 'data')
+    await execute('pg_basebackup', ['-d', from, '-D', target, '-R', '-X', 'stream', '-c', 'fast', '-N'])
+    await standby.resume()
+  }
+
+  async #waitForStandbys(names: readonly string[]): Promise<void> {
+    await this.admin(`alter system set synchronous_standby_names = 'ANY 1 (${names.join(', ')})'`)
+    await this.admin('select pg_reload_conf()')
+    for (;;) {
+      const [row] = await this.admin(`select count(*)::int as n from pg_stat_replication where sync_state = 'quorum'`)
+      if (row?.['n'] === names.length) return
+      await wait(50)
+    }
+  }
+}
+
+async function execute(program: string, options: readonly string[]): Promise<void> {
+  await promisify(execFile)(join(programs, program), options, asNobody)
 }
 
 /** PostgreSQL refuses to run as root. */

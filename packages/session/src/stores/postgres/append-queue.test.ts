@@ -10,6 +10,13 @@ test('batches of many sessions that arrive together are one statement', async ()
   expect(results.every(({ type }) => type === 'appended')).toBe(true)
 })
 
+test('free connections share what arrives together, unless it is little', async () => {
+  const { queue, statements } = queueOn({ connections: 4 })
+  await Promise.all(Array.from({ length: 100 }, (_, index) => queue.append(batch(`${index}`))))
+  await Promise.all(Array.from({ length: 20 }, (_, index) => queue.append(batch(`${index}`))))
+  expect(statements.map(({ keys }) => keys.length)).toEqual([25, 25, 25, 25, 16, 4])
+})
+
 test('batches that arrive during a statement share the next one', async () => {
   const gate = Promise.withResolvers<void>()
   const { queue, statements } = queueOn({ before: () => gate.promise })
@@ -59,15 +66,19 @@ test.each([
 
 type Answer = Sent<{ place: number; first: number }>
 
-/** A queue with one connection to a database that stores nothing. */
-function queueOn({ before, answer }: { before?: () => Promise<void>; answer?: () => Answer } = {}) {
+/** A queue on a database that stores nothing. */
+function queueOn({
+  before,
+  answer,
+  connections = 1,
+}: { before?: () => Promise<void>; answer?: () => Answer; connections?: number } = {}) {
   const statements: { keys: string[]; heads: number[] }[] = []
   const append = async (_: string, [, keys, , heads]: [unknown, string[], unknown, number[]]): Promise<Answer> => {
     statements.push({ keys, heads })
     await before?.()
     return answer?.() ?? { type: 'done', rows: keys.map((_key, index) => ({ place: index + 1, first: 2 })) }
   }
-  return { queue: new AppendQueue({ append, appendConnections: 1 } as unknown as Database), statements }
+  return { queue: new AppendQueue({ append, appendConnections: connections } as unknown as Database), statements }
 }
 
 function batch(key: string, head = 1, count = 1): SessionBatch {

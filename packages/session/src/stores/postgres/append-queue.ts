@@ -44,9 +44,10 @@ export class AppendQueue {
     this.#isScheduled = true
     setImmediate(() => {
       this.#isScheduled = false
+      const most = this.#share()
       while (this.#waiting.length > 0 && this.#underWay < this.#database.appendConnections) {
         this.#underWay++
-        void this.#send(this.#take()).finally(() => {
+        void this.#send(this.#take(most)).finally(() => {
           this.#underWay--
           this.#schedule()
         })
@@ -54,14 +55,25 @@ export class AppendQueue {
     })
   }
 
-  #take(): Waiting[] {
+  /**
+   * How many lines one statement takes. Free connections share what waits: while one statement waits for the disk and
+   * the standbys, the server works on another.
+   */
+  #share(): number {
+    let lines = 0
+    for (const batch of this.#waiting) lines += batch.lines.length
+    const free = this.#database.appendConnections - this.#underWay
+    return Math.min(maxLines, Math.max(minLines, Math.ceil(lines / free)))
+  }
+
+  #take(most: number): Waiting[] {
     const taken: Waiting[] = []
     const left: Waiting[] = []
     const keys = new Set<string>()
     let lines = 0
     let length = 0
     for (const batch of this.#waiting) {
-      const isFull = taken.length > 0 && (lines + batch.lines.length > maxLines || length > maxLength)
+      const isFull = taken.length > 0 && (lines + batch.lines.length > most || length > maxLength)
       if (isFull || keys.has(batch.key)) {
         left.push(batch)
         // A later batch of this session must not overtake it.
@@ -103,6 +115,8 @@ export class AppendQueue {
 }
 
 const statement = 'select place, first from tapetree.append_lines($1, $2, $3, $4, $5, $6, $7, $8)'
+/** Fewer lines are not worth a statement of their own. */
+const minLines = 16
 const maxLines = 256
 const maxLength = 4 * 1024 * 1024
 

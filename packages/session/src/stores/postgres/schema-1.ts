@@ -250,10 +250,12 @@ begin
   return true;
 end $$;
 
+-- What can be derived again waits for no disk and no standby, so that its locks do not hold up appends.
 create function save_derived(a_tenant text, a_key bigint, a_term int, a_name text, a_content text) returns boolean
 language plpgsql security definer set search_path = tapetree, pg_temp as $$
 begin
   perform require_tenant(a_tenant);
+  perform set_config('synchronous_commit', 'off', true);
   perform from session where tenant = a_tenant and key = a_key and term = a_term for share;
   if not found then return false; end if;
   insert into derived (key, name, tenant, content) values (a_key, a_name, a_tenant, a_content)
@@ -268,6 +270,7 @@ language plpgsql security definer set search_path = tapetree, pg_temp as $$
 declare now_lines int;
 begin
   perform require_tenant(a_tenant);
+  perform set_config('synchronous_commit', 'off', true);
   select lines into now_lines from session where tenant = a_tenant and key = a_key for update;
   if now_lines is null or now_lines < a_lines then return; end if;
   update summary
@@ -284,6 +287,7 @@ language plpgsql security definer set search_path = tapetree, pg_temp as $$
 declare now_lines int;
 begin
   perform require_tenant(a_tenant);
+  perform set_config('synchronous_commit', 'off', true);
   select lines into now_lines from session where tenant = a_tenant and key = a_key for update;
   if now_lines is null or now_lines < a_through then return; end if;
   update summary set text_lines = a_through where key = a_key and text_lines = a_from;
