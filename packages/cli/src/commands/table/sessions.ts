@@ -221,6 +221,35 @@ export const sessionCommands: readonly CommandSpec[] = [
     load: async () => (await import('../sessions/import.ts')).runSessionsImport,
   },
   {
+    path: ['sessions', 'copy'],
+    summary: 'copy sessions to another store, byte for byte',
+    description:
+      'A store is a folder of sessions, `postgres://user@host/database`, or `@file` with one of them inside. The side ' +
+      'that is not given is your own sessions. Ids, lines, blobs and places stay the same; drafts, output of background ' +
+      'commands and file snapshots are not copied.\n\nA copy appears when it is complete and its lines were compared. ' +
+      'After an interruption, run the command again: sessions that were copied are skipped. A session that a process ' +
+      'has open for writing is not copied, and a different session with the same id in the target is never changed.' +
+      '\n\nA password on the command line is rejected. Use PGPASSWORD, ~/.pgpass or `@file`.',
+    positionals: [{ name: 'session', description: 'id, id prefix, name, or `last`', many: true, completes: 'session' }],
+    options: [
+      { name: 'from', value: 'store', description: 'where the sessions are', default: 'your sessions' },
+      { name: 'to', value: 'store', description: 'where the copies go', default: 'your sessions' },
+      { name: 'all', short: 'a', description: 'every session, also archived ones and those in the trash' },
+      { name: 'dry-run', description: 'only say what would happen' },
+    ],
+    examples: [
+      {
+        command: 'tapetree sessions copy --all --to postgres://app@db.example.org/sessions',
+        says: 'Copies all of your sessions to a database.',
+      },
+      {
+        command: 'tapetree sessions copy 019a --from @database.txt --to /backup/sessions',
+        says: 'Copies one session from the database that a file names to a folder.',
+      },
+    ],
+    load: async () => (await import('../sessions/copy.ts')).runSessionsCopy,
+  },
+  {
     path: ['sessions', 'context'],
     summary: 'print exactly what the model receives, and why',
     description:

@@ -1,2 +1,3 @@
+export { postgresCopyTarget } from './copy-target.ts'
 export { openPostgresStore, PostgresLogStore, type PostgresStoreOptions } from './postgres-store.ts'
 export { migratePostgres, type DatabaseOptions } from './database.ts'
