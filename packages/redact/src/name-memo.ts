@@ -17,11 +17,7 @@ export class NameMemo {
   readonly #tokens = new Runs(tokens)
   readonly #values = new Runs(values)
   readonly #joined = new Runs(joined)
-  readonly #asciiValues = new Runs(asciiValues)
-  readonly #runs = [
-    ...[this.#plain, this.#dotted, this.#words],
-    ...[this.#tokens, this.#values, this.#joined, this.#asciiValues],
-  ]
+  readonly #runs = [this.#plain, this.#dotted, this.#words, this.#tokens, this.#values, this.#joined]
   /** The end of the last examined name, and the start of its value. */
   #nameEnd = -1
   #valueStart: ValueStart = 'none'
@@ -60,7 +56,7 @@ export class NameMemo {
     if (valueStart === 'none') return false
     if (valueStart === 'unknown') return true
     if (isAfterQuoted && this.#wasRejected(valueStart)) return false
-    if (this.#endsWrong(shape, valueStart)) return false
+    if (this.#cannotEnd(shape, valueStart)) return false
     const valueEnd = this.#valuesOf(shape).endOf(valueStart)
     if (shape.isQuoted && !this.#isBetweenQuotes(valueStart, valueEnd)) return false
     return this.#isOpen(valueEnd) || valueEnd - valueStart >= minValueLength
@@ -84,12 +80,11 @@ export class NameMemo {
     return valueStart === this.#rejectedStart && this.#values.endOf(valueStart) >= this.#rejectedEnd
   }
 
-  /** Whether the value cannot end where its characters do. Many names can be in the same value. */
-  #endsWrong({ notAfterValue }: NameShape, valueStart: number): boolean {
+  /** Whether no value can end where its characters do, or it is too long. Many names can be in the same value. */
+  #cannotEnd({ notAfterValue, maxValueLength = Infinity }: NameShape, valueStart: number): boolean {
     if (notAfterValue === undefined) return false
     const end = this.#values.endOf(valueStart)
-    // A space outside of ASCII would end the value before.
-    return isIn(notAfterValue, codeAt(this.#text, end)) && this.#asciiValues.endOf(valueStart) === end
+    return end - valueStart > maxValueLength || isIn(notAfterValue, codeAt(this.#text, end))
   }
 
   #afterSpace(nameEnd: number): ValueStart {
@@ -190,7 +185,7 @@ class Runs {
     let end = start
     for (; end < this.#text.length; end++) {
       const code = this.#text.charCodeAt(end)
-      if (code < 128 ? !isIn(ascii, code) : !hasOthers) break
+      if (code < 128 ? !isIn(ascii, code) : !hasOthers || isWideSpace(code)) break
     }
     this.#start = start
     this.#end = end
@@ -200,9 +195,18 @@ class Runs {
 
 interface RunCharacters {
   ascii: CharacterSet
-  /** Whether all other characters belong to them, too. */
+  /** Whether all other characters but spaces belong to them, too. */
   hasOthers: boolean
 }
+
+/** The spaces outside of ASCII that `\s` matches. */
+function isWideSpace(code: number): boolean {
+  // Most text outside of ASCII is below or above all of them but two.
+  if (code < 0x1680 || code > 0x3000) return code === 0xa0 || code === 0xfeff
+  return (code >= 0x2000 && code <= 0x200a) || wideSpaces.has(code)
+}
+
+const wideSpaces = new Set([0x1680, 0x2028, 0x2029, 0x202f, 0x205f, 0x3000])
 
 /** More than the number of families with a name. */
 const maxShapes = 64
@@ -214,8 +218,6 @@ const words = { ascii: charactersOf(/[^\s"'`\\]/), hasOthers: true }
 const tokens = { ascii: charactersOf(/[A-Za-z0-9+/_.~%!@#$^*=-]/), hasOthers: false }
 /** Unquoted passwords. */
 const values = { ascii: charactersOf(/[^\s"'`\\,;&(){}<>[\]$]/), hasOthers: true }
-/** The same up to the first other character, which may be a space. */
-const asciiValues = { ascii: values.ascii, hasOthers: false }
 /** Unquoted passwords including `&` in a query: `a=1&b=2`. */
 const joined = { ascii: charactersOf(/[^\s"'`\\,;(){}<>[\]$]/), hasOthers: true }
 const beforeSign = charactersOf(/[\\"'`\] \t]/)

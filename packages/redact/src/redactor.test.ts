@@ -130,6 +130,14 @@ test('the credentials of a header are recognized although another secret follows
   expect(redactor.text(header)).toContain(`Authorization: 'Basic [redacted: basic-credentials] `)
 })
 
+test.each(['\u00a0', '\u1680', '\u2003', '\u2028', '\u3000', '\ufeff'])(
+  'a password ends at the space %j, however much follows',
+  (space) => {
+    const text = `DB_PASS=hunter2${space}${'x'.repeat(300)}`
+    expect(redactor.text(text)).toBe(`DB_PASS=[redacted: password]${space}${'x'.repeat(300)}`)
+  },
+)
+
 test('text without secrets is returned unchanged', () => {
   const text = 'nothing here, ünïcödé 🙂 \ud800 included'
   expect(redactor.text(text)).toBe(text)
@@ -138,7 +146,10 @@ test('text without secrets is returned unchanged', () => {
 test('redacting twice changes nothing, however secrets are combined', () => {
   const seed = Math.floor(Math.random() * 2 ** 32)
   const random = randomFrom(seed)
-  const joints = ['', '', ' ', '\n', '=', ': ', '"', '-', '_', 'token=', 'password: ', '://a:', '@', '[redacted: ', ']']
+  const joints = [
+    ...['', '', ' ', '\n', '=', ': ', '"', '-', '_', 'token=', 'password: ', '://a:', '@', '[redacted: ', ']'],
+    ...['\u00a0', '\u2003', '\ufeff', 'PASS=', 'PWD=hunter2', 'DB_PASS=word', '&', '(', 'é'],
+  ]
   const changed = Array.from({ length: 1500 }, () =>
     Array.from({ length: 4 }, () => {
       const { text, secret } = plant(pick(secretShapes, random), random)
