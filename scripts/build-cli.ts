@@ -52,7 +52,8 @@ async function bundle(folder: string): Promise<void> {
     input: entries,
     platform: 'node',
     external: native,
-    resolve: { conditionNames: ['@tapetree/source', 'node', 'import', 'module', 'default'] },
+    // `import` or `require` is added by how a package is loaded: pg requires packages that have both.
+    resolve: { conditionNames: ['@tapetree/source', 'node', 'module', 'default'] },
     // The screen's packages do nothing by being imported, and do not say so.
     treeshake: { moduleSideEffects: [{ test: /[\\/](?:pi-tui|marked)[\\/]/, sideEffects: false }] },
     plugins: [markdownInside(), lateUnicode()],
