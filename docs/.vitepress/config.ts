@@ -45,6 +45,7 @@ const readers: Item[] = [
       page('Run a server', '/guides/run-a-server'),
       page('Server security', '/guides/server-security'),
       page('Behind a proxy', '/guides/behind-a-proxy'),
+      page('Sessions in PostgreSQL', '/guides/postgres'),
       page('Back up and restore', '/guides/backup-and-restore'),
       page('Upgrade', '/guides/upgrade'),
     ],

@@ -44,6 +44,8 @@ export interface SessionHostOptions {
   /** How many entries a screen loads first. */
   window?: number
   clientName?: string
+  /** File snapshots of the sessions. Default: those of the user. */
+  snapshotsFolder?: string
   /** `listen` also deletes old file snapshots in the background. */
   retainsSnapshots?: boolean
 }
@@ -145,7 +147,7 @@ export class SessionHost implements AsyncDisposable {
   /** Compares two entries of a session, with the files at each. Any process of the user may do it. */
   async compare(session: Session, entries: { left: string; right: string }): Promise<Comparison> {
     const folder = session.header?.cwd
-    const { workspaces: storesFolder } = placesOf(this.#options.io)
+    const storesFolder = this.#options.snapshotsFolder ?? placesOf(this.#options.io).workspaces
     return compareSession(session, {
       ...entries,
       ...(folder !== undefined && { files: { folder, storesFolder, diff: {} } }),
@@ -258,7 +260,7 @@ export class SessionHost implements AsyncDisposable {
       ...agent,
       ...(whenUnanswered && { whenUnanswered }),
       keyring,
-      snapshotsFolder: places.workspaces,
+      snapshotsFolder: this.#options.snapshotsFolder ?? places.workspaces,
       sandbox: sandboxPlaceOf(places),
       ...(onProblem && { onProblem: (problem) => onProblem(withCommand(problem)) }),
       ...(checkFolder && { checkFolder }),

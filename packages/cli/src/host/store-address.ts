@@ -2,6 +2,7 @@ import type { LogStore } from '@tapetree/session/log-store'
 import type { CopyTarget } from '@tapetree/session/stores/copy'
 import { mkdir, readFile, stat } from 'node:fs/promises'
 import { resolve } from 'node:path'
+import { textOption, type Invocation } from '../command-line/command.ts'
 import { exitCodes } from '../command-line/exit-code.ts'
 import { Failure, usageFailure } from '../command-line/failure.ts'
 import type { Io } from '../command-line/io.ts'
@@ -31,6 +32,21 @@ export async function storeAddress(
   }
   return address
 }
+
+/** The store of the option `--store`, or of the variable `TAPETREE_STORE`, which may have a password. */
+export async function chosenStore(
+  invocation: Invocation,
+  io: Pick<Io, 'cwd' | 'env'>,
+): Promise<StoreAddress | undefined> {
+  const given = textOption(invocation, 'store')
+  if (given !== undefined) return storeAddress(given, { io, option: 'store' })
+  const text = io.env[storeVariable]?.trim() ?? ''
+  if (text === '') return undefined
+  const content = text.startsWith('@') ? await contentOf(resolve(io.cwd, text.slice(1)), storeVariable) : text
+  return addressOf(content, { io, option: 'store' })
+}
+
+const storeVariable = 'TAPETREE_STORE'
 
 function addressOf(text: string, { io, option }: { io: Pick<Io, 'cwd'>; option: string }): StoreAddress {
   if (text.trim() === '') throw usageFailure(`--${option} needs a folder or the URL of a database.`)
@@ -101,4 +117,31 @@ export async function openCopyTarget(address: StoreAddress): Promise<CopyTarget>
   await mkdir(address.folder, { recursive: true, mode: 0o700 })
   const { fileCopyTarget } = await import('@tapetree/session/stores/copy')
   return fileCopyTarget({ folder: address.folder })
+}
+
+/**
+ * Checks that a database can be used, and fails with a command that helps otherwise. The pools of a store would wait a minute
+ * for a database that is not there.
+ */
+export async function requireDatabase({ url, shown }: { url: string; shown: string }): Promise<void> {
+  const { databaseState } = await import('@tapetree/session/stores/postgres')
+  const { schemaVersion, neededVersion } = await databaseState(url).catch((cause: unknown) => {
+    throw new Failure(exitCodes.configuration, `The store ${shown} cannot be used.`, {
+      type: 'store-unreachable',
+      why: cause instanceof Error ? cause.message : String(cause),
+      next: ['tapetree doctor'],
+      cause,
+    })
+  })
+  if (schemaVersion === neededVersion) return
+  const isOlder = schemaVersion < neededVersion
+  throw new Failure(
+    exitCodes.configuration,
+    `The schema of the store ${shown} ${isOlder ? 'is missing or too old' : 'is newer than this version of tapetree'}.`,
+    {
+      type: 'store-schema',
+      why: `It has version ${schemaVersion}, and ${neededVersion} is needed.`,
+      next: isOlder ? ['tapetree store migrate <store>'] : [],
+    },
+  )
 }

@@ -11,6 +11,7 @@ import type { SessionInfo, SessionStore } from '@tapetree/session'
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import { openStore } from '../host/open-store.ts'
+import type { StoreAddress } from '../host/store-address.ts'
 
 /** The result of one check. */
 export interface Check {
@@ -296,4 +297,22 @@ async function isRefused(path: string): Promise<boolean> {
   } finally {
     socket.destroy()
   }
+}
+
+/** Whether the database that holds sessions can be reached, and whether its schema fits. */
+export async function storeChecks(address: StoreAddress | undefined): Promise<Check[]> {
+  if (address?.type !== 'postgres') return []
+  const { databaseState } = await import('@tapetree/session/stores/postgres')
+  const { shown, url } = address
+  const state = await databaseState(url).catch((error: unknown) =>
+    error instanceof Error ? error : new Error('unknown'),
+  )
+  if (state instanceof Error) {
+    return [failed('store', `${shown}: ${state.message}`, 'Check the address, the password and the access rules.')]
+  }
+  const { serverVersion, schemaVersion, neededVersion } = state
+  const says = `${shown} is reachable (PostgreSQL ${serverVersion}), with version ${schemaVersion} of the schema`
+  if (schemaVersion === neededVersion) return [ok('store', `${says}.`)]
+  const fix = schemaVersion < neededVersion ? 'tapetree store migrate <store>' : 'Upgrade tapetree.'
+  return [failed('store', `${says}, and ${neededVersion} is needed.`, fix)]
 }

@@ -13,12 +13,15 @@ import {
   type ServerOptions,
   type TlsOptions,
 } from '@tapetree/server'
+import type { SessionStore } from '@tapetree/session'
 import { changeUserSettings, type ProjectTrust } from '@tapetree/agent/settings'
 import { once } from 'node:events'
 import { join, resolve } from 'node:path'
 import { flag, listOption, textOption, type Invocation } from '../../command-line/command.ts'
 import { exitCodes, type ExitCode } from '../../command-line/exit-code.ts'
 import { openStore } from '../../host/open-store.ts'
+import { openNodeStore } from '../../host/node-store.ts'
+import { chosenStore } from '../../host/store-address.ts'
 import { SessionHost } from '../../host/session-host.ts'
 import type { Io } from '../../command-line/io.ts'
 import { placesOf } from '../../host/places.ts'
@@ -40,7 +43,9 @@ export async function serve(invocation: Invocation, io: Io): Promise<ExitCode> {
   const places = placesOf(io)
   // Everything below sees only sessions of the roots.
   if (options.drainMs > 0) io.extendStop?.(options.drainMs)
-  const store = storeInside(await openStore(places), options.roots)
+  const opened = await openServedStore(invocation, io)
+  const { snapshotsFolder } = opened
+  const store = storeInside(opened.store, options.roots)
   const tenants = new Map<string, LiveSessions>()
   const metrics = new Metrics(tenants)
   const log = createLog({ level: logLevelOf(invocation) })
@@ -50,6 +55,7 @@ export async function serve(invocation: Invocation, io: Io): Promise<ExitCode> {
     io,
     store,
     owner: 'server',
+    ...(snapshotsFolder !== undefined && { snapshotsFolder }),
     checkFolder: options.checkFolder,
     observers: [metrics.observe, ...(traces ? [tracing({ provider: traces.provider })] : [])],
     onProblem: ({ source, message }) => log.warn({ source }, message),
@@ -62,7 +68,7 @@ export async function serve(invocation: Invocation, io: Io): Promise<ExitCode> {
       log,
       ...(traces && { tracerProvider: traces.provider }),
       tokens: await TokenStore.open({ file: join(places.state, 'tokens.json'), first: null }),
-      api: serveApi(io, options),
+      api: serveApi(io, { ...options, snapshotsFolder: snapshotsFolder ?? places.workspaces }),
       push: { file: join(places.state, 'push.json') },
       ...options.server,
       ...(host.socketPath !== undefined && { unixSocket: host.socketPath }),
@@ -74,7 +80,8 @@ export async function serve(invocation: Invocation, io: Io): Promise<ExitCode> {
       try {
         const { pairRole: role, reach } = options
         await announce(server, { io, role, reach, asJson: flag(invocation, 'json') })
-        host.retainSnapshots()
+        // Which snapshots are needed is read from logs in files.
+        if (snapshotsFolder === undefined) host.retainSnapshots()
         if (!io.signal.aborted) await once(io.signal, 'abort')
         if (options.drainMs > 0) await server.drain(options.drainMs)
       } finally {
@@ -92,17 +99,32 @@ export async function serve(invocation: Invocation, io: Io): Promise<ExitCode> {
   }
 }
 
+/** The sessions of the user, of another folder, or of a database, by option or environment. */
+async function openServedStore(
+  invocation: Invocation,
+  io: Io,
+): Promise<{ store: SessionStore; snapshotsFolder?: string }> {
+  const address = await chosenStore(invocation, io)
+  const places = placesOf(io)
+  if (!address) return { store: await openStore(places) }
+  if (address.type === 'postgres') return openNodeStore(address, places)
+  return { store: await openStore({ ...places, sessions: address.folder }) }
+}
+
 /** A process that got SIGTERM has 5 s. */
 const maxStopMs = 4800
 
 /** What the routes need besides sessions. Read each time, so that a new key takes effect. */
-function serveApi(io: Io, { roots }: Pick<ServeOptions, 'roots'>): NonNullable<ServerOptions['api']> {
+function serveApi(
+  io: Io,
+  { roots, snapshotsFolder }: Pick<ServeOptions, 'roots'> & { snapshotsFolder: string },
+): NonNullable<ServerOptions['api']> {
   const around = (cwd: string | undefined): ReturnType<typeof surroundingsOf> =>
     surroundingsOf(io, { cwd: cwd ?? roots[0] ?? io.cwd })
   return {
     roots: () => roots,
     version: { version },
-    snapshotsFolder: () => placesOf(io).workspaces,
+    snapshotsFolder: () => snapshotsFolder,
     models: async () => {
       const { registry } = await around(undefined)
       await registry.discover()

@@ -3,6 +3,7 @@ import { flag, type CommandRun } from '../../command-line/command.ts'
 import { exitCodes } from '../../command-line/exit-code.ts'
 import { harmlessLine } from '../../text/harmless.ts'
 import { surroundingsOf, type Surroundings } from '../../host/surroundings.ts'
+import { chosenStore } from '../../host/store-address.ts'
 import { placesOf } from '../../host/places.ts'
 import {
   attempt,
@@ -12,6 +13,7 @@ import {
   folderChecks,
   machineChecks,
   sessionChecks,
+  storeChecks,
   type Check,
 } from '../../setup/doctor-checks.ts'
 import { snapshotChecks } from '../../setup/snapshot-checks.ts'
@@ -22,10 +24,14 @@ import { keyHelp } from '../../command-line/failure-of.ts'
 /** Runs all checks, fixes what it may if requested, and repeats the checks that it fixed. */
 export const doctor: CommandRun = async (invocation, io) => {
   const mended: string[] = []
-  let checks = await allChecks(io)
+  const checkAll = async (): Promise<Check[]> => [
+    ...(await allChecks(io)),
+    ...(await attempt('store', async () => storeChecks(await chosenStore(invocation, io)))),
+  ]
+  let checks = await checkAll()
   if (flag(invocation, 'fix')) {
     for (const { name, mend } of checks) if (mend) mended.push(`${name}: ${await mend()}`)
-    if (mended.length > 0) checks = await allChecks(io)
+    if (mended.length > 0) checks = await checkAll()
   }
   const hasFailed = checks.some(({ status }) => status === 'failed')
   if (flag(invocation, 'json')) {

@@ -1,6 +1,7 @@
 import type { CommandSpec } from '../../command-line/command.ts'
 import { lookOptions } from './chat.ts'
 import { limitOption } from './tokens.ts'
+import { storeOption } from './setup.ts'
 
 export const serveCommands: readonly CommandSpec[] = [
   {
@@ -57,6 +58,7 @@ export const serveCommands: readonly CommandSpec[] = [
         default: 'this folder',
         completes: 'folder',
       },
+      storeOption,
       limitOption,
       {
         name: 'log-level',

@@ -1,4 +1,13 @@
-import type { CommandSpec } from '../../command-line/command.ts'
+import type { CommandSpec, OptionSpec } from '../../command-line/command.ts'
+
+/** For commands that can use another store than the user's sessions. */
+export const storeOption: OptionSpec = {
+  name: 'store',
+  value: 'store',
+  description:
+    'where the sessions are: a folder, postgres://user@host/database, or @file with one of them inside; also TAPETREE_STORE',
+  default: 'your sessions',
+}
 
 export const setupCommands: readonly CommandSpec[] = [
   {
@@ -35,9 +44,25 @@ export const setupCommands: readonly CommandSpec[] = [
     summary: 'Check the installation and its environment',
     description:
       'Prints the result of each check and how to fix a problem. The exit code is 3 if a check fails. Warnings do not count.',
-    options: [{ name: 'fix', description: 'fix what is safe to fix: file modes, stale sockets, derived files' }],
+    options: [
+      { name: 'fix', description: 'fix what is safe to fix: file modes, stale sockets, derived files' },
+      { ...storeOption, description: 'also check this store, such as postgres://app@db.example.org/sessions' },
+    ],
     examples: [{ command: 'tapetree doctor --fix', says: 'check, and fix what is safe to fix' }],
     load: async () => (await import('../setup/doctor.ts')).doctor,
+  },
+  {
+    path: ['store', 'migrate'],
+    summary: 'Create the schema in a database, or bring it up to date',
+    description:
+      'Needs a user who may create roles, schemas and the extension pg_trgm. Run it before servers of a new version ' +
+      'start. The store is `postgres://user@host/database`, or `@file` with it inside; without one, TAPETREE_STORE. A ' +
+      'password on the command line is rejected: use PGPASSWORD, ~/.pgpass or a file.',
+    positionals: [{ name: 'store', description: 'the database' }],
+    examples: [
+      { command: 'tapetree store migrate postgres://admin@db.example.org/sessions', says: 'create the schema' },
+    ],
+    load: async () => (await import('../setup/store.ts')).migrateStore,
   },
   {
     path: ['login'],

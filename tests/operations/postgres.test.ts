@@ -1,0 +1,197 @@
+import { readdir, readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
+import { RemoteSession } from '@tapetree/client'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { runCli } from '../../packages/cli/src/cli.ts'
+import { runBundle } from '../../packages/cli/src/testing/bundled-command.ts'
+import { fakeHome, type FakeHome } from '../../packages/cli/src/testing/fake-home.ts'
+import { testIo } from '../../packages/cli/src/testing/test-io.ts'
+import { migratePostgres } from '@tapetree/session/stores/postgres'
+import { missingPostgres, PostgresServer } from '../../packages/session/src/testing/postgres-server.ts'
+import { call, say, sayAndWait } from '../peers/answers.ts'
+import { serve, untilLine, type Served } from './served.ts'
+
+if (missingPostgres !== undefined) console.log(missingPostgres)
+
+describe.skipIf(missingPostgres !== undefined)('tapetree with a PostgreSQL store', () => {
+  let server: PostgresServer
+  let url: string
+
+  beforeAll(async () => {
+    server = await PostgresServer.start()
+    await server.admin('create database sessions')
+    await migratePostgres(server.urlFor('admin', 'sessions'))
+    await server.admin('create role app login in role tapetree_app')
+    url = server.urlFor('app', 'sessions')
+  })
+
+  afterAll(() => server.remove())
+
+  async function home(): Promise<FakeHome> {
+    const made = await fakeHome({ settings: { permissions: { mode: 'auto' } } })
+    onTestFinished(() => made[Symbol.asyncDispose]())
+    return made
+  }
+
+  async function run(at: FakeHome, ...args: string[]): Promise<{ code: number; out: string; err: string }> {
+    const io = testIo({ cwd: at.cwd, home: at.home, env: at.env })
+    const code = await runCli(args, io)
+    return { code, out: io.out(), err: io.err() }
+  }
+
+  /** What doctor says about the store. */
+  async function storeCheck(at: FakeHome, ...args: string[]): Promise<unknown> {
+    const { out } = await run(at, 'doctor', '--json', ...args)
+    return (JSON.parse(out) as { checks: { name: string }[] }).checks.find(({ name }) => name === 'store')
+  }
+
+  const linesOf = async (id: string): Promise<string[]> => {
+    const rows = await server.admin(
+      `select line from tapetree.entry e join tapetree.session s on s.key = e.key where s.id = '${id}' order by n`,
+      'sessions',
+    )
+    return rows.map(({ line }) => String(line))
+  }
+
+  const method = (served: Served, name: string, path: string): Promise<Response> =>
+    fetch(new URL(path, served.url), { method: name, headers: { authorization: `Bearer ${served.token}` } })
+
+  test('the schema is created by a command, and doctor and serve say what is missing', async () => {
+    const at = await home()
+    await server.admin('create database fresh')
+    const admin = server.urlFor('admin', 'fresh')
+    expect(await storeCheck(at)).toBeUndefined()
+    expect(await storeCheck(at, '--store', admin)).toMatchObject({ status: 'failed', says: /version 0 of the schema/ })
+    const refused = await run(at, 'serve', '--store', admin)
+    expect([refused.code, refused.err]).toEqual([3, expect.stringContaining('is missing or too old')])
+    expect((await run(at, 'store', 'migrate', admin)).err).toMatch(/now has version \d+ of the schema/)
+    expect((await run(at, 'store', 'migrate', admin)).err).toMatch(/already had version \d+ of the schema/)
+    expect((await run(at, 'store', 'migrate')).code).toBe(2)
+    expect((await run(at, 'store', 'migrate', server.urlFor('nobody', 'fresh'))).err).toContain('could not be changed')
+    const check = { status: 'ok', says: /is reachable \(PostgreSQL 15[\d.]*\), with version \d+ of the schema/ }
+    expect(await storeCheck(at, '--store', server.urlFor('app', 'fresh'))).toMatchObject(check)
+    const unreachable = await run(at, 'serve', '--store', 'postgres://app@127.0.0.1:1/sessions')
+    expect([unreachable.code, unreachable.err]).toEqual([3, expect.stringContaining('ECONNREFUSED')])
+    expect((await run(at, 'serve', '--store', 'postgres://app:hidden-word@localhost/x')).err).toContain(
+      'has a password',
+    )
+  })
+
+  test('a server over a database lists, searches, forks, archives and erases, and keeps files of the node apart', async () => {
+    const at = await home()
+    at.provider.script(
+      call({ id: 'call-1', name: 'write', input: { path: 'notes.txt', content: 'leeks and potatoes\n'.repeat(5000) } }),
+      say('The soup is ready.'),
+    )
+    const served = await serve(at, '--store', url, '--root', at.cwd)
+    const { id } = (await served.ask('/api/sessions', { cwd: at.cwd, prompt: 'Cook a soup' })) as { id: string }
+    await untilLine(served, id, { type: 'run_end' })
+    expect(await served.ask('/api/sessions')).toMatchObject({ sessions: [{ id, status: 'idle' }] })
+    expect(await served.ask('/api/search?q=soup')).toMatchObject({ hits: [{ session_id: id }, { session_id: id }] })
+    expect(await served.ask(`/api/sessions/${id}/context`)).toMatchObject({ messages: expect.any(Array) })
+
+    const [, sha256 = ''] = /"sha256_after":"([\da-f]{64})"/.exec((await linesOf(id)).join('')) ?? []
+    const blob = await method(served, 'GET', `/api/sessions/${id}/blobs/${sha256}`)
+    expect(await blob.text()).toBe('leeks and potatoes\n'.repeat(5000))
+
+    const fork = (await served.ask(`/api/sessions/${id}/fork`, {})) as { id: string }
+    expect(await served.ask(`/api/sessions/${fork.id}/tree`)).toMatchObject({ nodes: expect.any(Array) })
+    await served.ask(`/api/sessions/${fork.id}/archive`, {})
+    expect(await served.ask('/api/sessions?place=archive')).toMatchObject({ sessions: [{ id: fork.id }] })
+    await served.ask(`/api/sessions/${fork.id}/unarchive`, {})
+
+    expect(await readdir(join(at.env['TAPETREE_HOME'] ?? '', 'sessions')).catch(() => [])).toEqual([])
+    const nodes = join(at.env['TAPETREE_HOME'] ?? '', 'nodes')
+    const [node = ''] = await readdir(nodes)
+    expect(await readdir(join(nodes, node, 'sessions'))).toContain(id)
+    expect((await method(served, 'DELETE', `/api/sessions/${id}?erase=true`)).ok).toBe(true)
+    expect(await linesOf(id)).toEqual([])
+    expect(await readdir(join(nodes, node, 'sessions'))).not.toContain(id)
+    expect((await served.stop()).code).toBe(0)
+  })
+
+  test('a session whose server is killed goes on with neither gap nor double', async () => {
+    const at = await home()
+    at.provider.script(
+      call({ id: 'call-1', name: 'write', input: { path: 'a.txt', content: 'a' } }),
+      sayAndWait(['Half ', 'an answer '], 'never', ['.']),
+      say('The whole answer.'),
+      say('Another one.'),
+    )
+    const args = ['--store', url, '--root', at.cwd]
+    const first = await serve(at, ...args)
+    const { id } = (await first.ask('/api/sessions', { cwd: at.cwd })) as { id: string }
+    await using client = await RemoteSession.open({ baseUrl: first.url, token: first.token, sessionId: id })
+    const answered = client.ask('First')
+    await untilStreamed(at, id, 'Half')
+    const before = await linesOf(id)
+    first.child.process.kill('SIGKILL')
+    await first.child.ended
+
+    // The client comes back by itself.
+    const second = await serve(at, ...args, '--port', new URL(first.url).port)
+    expect(await answered).toMatchObject({ outcome: 'completed', text: 'The whole answer.' })
+    expect(await client.ask('Second')).toMatchObject({ outcome: 'completed', text: 'Another one.' })
+    await client.close()
+    expect((await second.stop()).code).toBe(0)
+
+    const after = await linesOf(id)
+    expect(after.slice(0, before.length)).toEqual(before)
+    const lines = after.map((line) => JSON.parse(line) as { seq: number; type: string; id: string })
+    expect(lines.map(({ seq }) => seq)).toEqual(lines.map((_, index) => index + 1))
+    expect(new Set(lines.map((line) => line.id)).size).toBe(lines.length)
+    const text = after.join('\n')
+    for (const said of ['First', 'Second', 'The whole answer.', 'Another one.']) {
+      expect(text.split(`"content":"${said}"`)).toHaveLength(2)
+    }
+    expect(lines.filter(({ type }) => type === 'tool_start')).toHaveLength(1)
+  })
+
+  /** The partial answer is in a folder of the node, where a restart finds it. */
+  async function untilStreamed(at: FakeHome, id: string, words: string): Promise<void> {
+    const nodes = join(at.env['TAPETREE_HOME'] ?? '', 'nodes')
+    for (let text = ''; !text.includes(words); await pause(20)) {
+      const [node = ''] = await readdir(nodes)
+      text = await readFile(join(nodes, node, 'sessions', id, 'draft.jsonl'), 'utf8').catch(() => '')
+    }
+  }
+
+  test('a password from the environment or a file shows in no process list, log or error', async () => {
+    const at = await home()
+    const secret = url.replace('app@', 'app:hidden-word@')
+    const file = join(at.cwd, 'store')
+    await writeFile(file, secret, { mode: 0o600 })
+    for (const store of [secret, `@${file}`]) {
+      const served = await serve({ ...at, env: { ...at.env, TAPETREE_STORE: store } }, '--log-level', 'debug')
+      expect(await served.ask('/api/sessions')).toMatchObject({ sessions: expect.any(Array) })
+      expect(await readFile(`/proc/${served.child.process.pid}/cmdline`, 'utf8')).not.toContain('hidden-word')
+      const { code, log } = await served.stop()
+      expect(code).toBe(0)
+      expect(log).not.toContain('hidden-word')
+    }
+    const gone = { ...at, env: { ...at.env, TAPETREE_STORE: 'postgres://app:hidden-word@127.0.0.1:1/x' } }
+    for (const args of [['serve'], ['doctor', '--json'], ['store', 'migrate']]) {
+      const { out, err } = await run(gone, ...args)
+      expect(out + err).toContain('postgres://app@127.0.0.1:1/x')
+      expect(out + err).not.toContain('hidden-word')
+    }
+  })
+
+  test('sessions are copied between the user, a database and a folder by the command', async () => {
+    const at = await home()
+    at.provider.script(say('Hello.'))
+    const served = await serve(at, '--root', at.cwd)
+    const { id } = (await served.ask('/api/sessions', { cwd: at.cwd, prompt: 'Hi' })) as { id: string }
+    await untilLine(served, id, { type: 'run_end' })
+    expect((await served.stop()).code).toBe(0)
+    // The bundle has the client of the database inside.
+    const copied = await runBundle(at, ['sessions', 'copy', '--all', '--to', url])
+    expect(copied.stderr).toContain('Copied 1 session to postgres://')
+    expect((await run(at, 'sessions', 'copy', '--all', '--to', url)).err).toContain('1 was there already')
+    expect((await run(at, 'sessions', 'copy', id, '--from', url, '--to', 'back')).code).toBe(0)
+    const own = await readFile(join(at.env['TAPETREE_HOME'] ?? '', 'sessions', id, 'events.jsonl'), 'utf8')
+    expect(await readFile(join(at.cwd, 'back', id, 'events.jsonl'), 'utf8')).toBe(own)
+    expect(`${(await linesOf(id)).join('\n')}\n`).toBe(own)
+  })
+})
