@@ -14,7 +14,12 @@ const { unit, system } = testProjects()
 
 const common = { resolve: { conditions }, ssr: { resolve: { conditions } } }
 // A busy machine is slow, not wrong.
-const timing = { testTimeout: 60_000, hookTimeout: 60_000, execArgv: ['-C', '@tapetree/source'] }
+const timing = {
+  testTimeout: 60_000,
+  hookTimeout: 60_000,
+  setupFiles: [join(import.meta.dirname, 'scripts/patient-tests.ts')],
+  execArgv: ['-C', '@tapetree/source'],
+}
 
 export default defineConfig({
   ...common,
