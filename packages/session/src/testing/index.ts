@@ -1,4 +1,5 @@
 export { assistant, call, result, said, toolResult, user } from './builders.ts'
+export { changedPort, type PortChange } from './changed-port.ts'
 export {
   MemoryDisk,
   type DiskFault,
