@@ -106,6 +106,13 @@ begin
   return (select tenant from bound_role where role = session_user);
 end $$;
 
+-- Asked once for each statement, not for each row.
+create function is_served(a_tenant text) returns boolean
+language plpgsql stable security definer set search_path = tapetree, pg_temp as $$
+begin
+  return coalesce(bound_tenant() = a_tenant, true);
+end $$;
+
 create function require_tenant(variadic tenants text[]) returns void
 language plpgsql stable security definer set search_path = tapetree, pg_temp as $$
 declare bound text := bound_tenant();
@@ -120,7 +127,7 @@ declare name text;
 begin
   foreach name in array array['session', 'entry', 'blob', 'derived', 'summary', 'entry_text', 'pending_row', 'pending_text'] loop
     execute format('alter table %I enable row level security', name);
-    execute format('create policy one_tenant on %I for select to tapetree_app using (tenant = current_setting(''tapetree.tenant'', true) and tenant = coalesce((select bound_tenant()), tenant))', name);
+    execute format('create policy one_tenant on %I for select to tapetree_app using (tenant = current_setting(''tapetree.tenant'', true) and (select is_served(current_setting(''tapetree.tenant'', true))))', name);
     execute format('grant select on %I to tapetree_app', name);
   end loop;
 end $$;
@@ -337,7 +344,7 @@ begin
   return 'erased';
 end $$;
 
--- Reads. They run as the caller, under row-level security, and set the tenant for their own transaction.
+-- Reads. All but the search run as the caller, under row-level security, and set the tenant for their own transaction.
 
 create function find_session(a_tenant text, a_id text) returns table (key bigint, place text, head int, lines int)
 language plpgsql set search_path = tapetree, pg_temp as $$
@@ -393,20 +400,23 @@ begin
   return (select bytes from blob where key = a_key and sha256 = a_sha256);
 end $$;
 
+-- In two steps: a plan for both at once would read all sessions, since the planner takes an empty table for a large one.
 create function stale_sessions(a_tenant text, kind text)
 returns table (key bigint, id text, lines int, head int, text_lines int)
 language plpgsql set search_path = tapetree, pg_temp as $$
 #variable_conflict use_column
+declare stale bigint[];
 begin
   perform set_config('tapetree.tenant', a_tenant, true);
+  if kind = 'row' then
+    stale := array(select p.key from pending_row p where p.tenant = a_tenant);
+  else
+    stale := array(select p.key from pending_text p where p.tenant = a_tenant);
+  end if;
+  if cardinality(stale) = 0 then return; end if;
   return query
     select s.key, s.id, s.lines, s.head, m.text_lines
-    from (
-      select p.key from pending_row p where p.tenant = a_tenant and kind = 'row'
-      union all
-      select p.key from pending_text p where p.tenant = a_tenant and kind = 'text'
-    ) p
-    join session s on s.key = p.key join summary m on m.key = p.key;
+    from session s join summary m on m.key = s.key where s.key = any (stale);
 end $$;
 
 create function list_folders(a_tenant text, a_place text) returns table (cwd text)
@@ -436,18 +446,19 @@ begin
   return query execute query using a_tenant, a_place, a_cwd, a_status, folders, has_none, last_modified, last_id, max_rows;
 end $$;
 
+-- Runs as the owner and selects the tenant itself: below a policy, LIKE and @@ cannot use an index.
 create function search_texts(
   a_tenant text, a_place text, patterns text[], query_terms text, ids text[], roles text[],
   since_ms bigint, until_ms bigint, after_ms bigint, after_id text, after_seq int, max_rows int
 ) returns table (id text, seq int, role text, line text)
-language plpgsql set search_path = tapetree, pg_temp as $$
+language plpgsql security definer set search_path = tapetree, pg_temp as $$
 #variable_conflict use_column
 declare
   query text := 'select s.id, t.seq, t.role, e.line from entry_text t join session s on s.key = t.key
     join entry e on e.key = t.key and e.n = t.n where t.tenant = $1 and s.place = $2';
   pattern text;
 begin
-  perform set_config('tapetree.tenant', a_tenant, true);
+  perform require_tenant(a_tenant);
   foreach pattern in array patterns loop
     query := query || format(' and t.folded like %L', pattern);
   end loop;
