@@ -88,9 +88,16 @@ function readOptions(argv: string[]): Options {
   const { values, positionals } = parseArgs({
     args: argv,
     allowPositionals: true,
-    options: { size: { type: 'string' }, seed: { type: 'string' }, gate: { type: 'boolean' } },
+    options: {
+      ...{ size: { type: 'string' }, seed: { type: 'string' }, gate: { type: 'boolean' } },
+      store: { type: 'string' },
+    },
   })
-  const [kind, name = '', ...rest] = positionals
+  const [kind, given = '', ...rest] = positionals
+  const store = values.store ?? swallowed('store', rest, /^(file|postgres)$/) ?? 'file'
+  if (store !== 'file' && store !== 'postgres') throw new Error(`--store is file or postgres, not ${store}`)
+  // The benches of a database are programs of their own: `bench open --store postgres` is `bench pg-open`.
+  const name = store === 'postgres' ? `pg-${given}` : given
   if (kind !== 'bench' && kind !== 'proof') throw new Error(`Expected bench or proof, not ${kind}`)
   const size = values.size ?? swallowed('size', rest, /^(ci|full)$/) ?? 'ci'
   if (size !== 'ci' && size !== 'full') throw new Error(`--size is ci or full, not ${size}`)
