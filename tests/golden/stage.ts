@@ -1,4 +1,4 @@
-import { readFileSync, realpathSync } from 'node:fs'
+import { readFileSync, realpathSync, writeFileSync } from 'node:fs'
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Gate } from '@tapetree/agent'
@@ -111,6 +111,14 @@ export class Stage {
   /** The process dies as soon as the first such line is in the log. */
   dieWhen(isIt: (line: Line) => boolean): void {
     this.when(isIt, () => this.die().catch(() => undefined))
+  }
+
+  /** The power fails too: of the last write, only the lines up to this one have reached the disk. */
+  tearLastWrite(isLast: (line: string) => boolean): void {
+    const path = join(this.#sessionsFolder, this.session.id, 'events.jsonl')
+    const lines = readFileSync(path, 'utf8').split('\n')
+    const kept = lines.slice(0, lines.findIndex((line) => isLast(line)) + 1)
+    writeFileSync(path, `${kept.join('\n')}\n`)
   }
 
   /** What a process that is dead waits for. */

@@ -30,6 +30,7 @@ export const crashes: ScenarioGroup = {
         const agent = await stage.open({ script: script() })
         stage.dieWhen(isPrompt)
         await stage.crash(agent.prompt('Hi.'))
+        stage.tearLastWrite((line) => line.includes('"Hi."'))
         await stage.resume({ script: goesOn() })
       },
     },
