@@ -9,8 +9,8 @@ const [from = '', to = '', sessionId = ''] = process.argv.slice(2)
 const isDatabase = (store: string): boolean => store.startsWith('postgres:')
 const answers = createInterface({ input: process.stdin })[Symbol.asyncIterator]()
 
-async function step(): Promise<void> {
-  process.stdout.write('step\n')
+async function step(name = 'step'): Promise<void> {
+  process.stdout.write(`${name}\n`)
   await answers.next()
 }
 
@@ -38,6 +38,11 @@ function inSteps(incoming: IncomingSession): IncomingSession {
     const stored = await putBlob(bytes)
     await step()
     return stored
+  }
+  const publish = incoming.publish.bind(incoming)
+  incoming.publish = async (place) => {
+    await step('last step')
+    await publish(place)
   }
   return incoming
 }
