@@ -34,6 +34,7 @@ const newShape = (shape: Partial<NameShape>): NameShape => ({
   minValueLength: shape.minValueLength ?? 4,
   maxValueLength: shape.maxValueLength,
   notAfterValue: shape.notAfterValue,
+  isPassword: shape.isPassword ?? false,
 })
 
 /** Secrets that are recognized by the text before them. */
@@ -117,7 +118,7 @@ export const contextFamilies: readonly SecretFamily[] = [
     name: 'password',
     anchors: passwordNames,
     pattern: assignment(String.raw`[^\s"'\x60\\]{6,128}`, { isQuoted: true }),
-    nameShape: newShape({ isQuoted: true, minValueLength: 6 }),
+    nameShape: newShape({ isQuoted: true, minValueLength: 6, isPassword: true }),
     check: looksLikePassword,
   },
   {
@@ -130,8 +131,9 @@ export const contextFamilies: readonly SecretFamily[] = [
       minValueLength: 6,
       maxValueLength: 128,
       notAfterValue: charactersOf(/[({>[$]/),
+      isPassword: true,
     }),
-    check: (secret) => !/^[A-Za-z_]+[.=:]|\/\//.test(secret) && looksLikePassword(secret),
+    check: (secret) => looksLikePassword(secret) && !/^[A-Za-z_]+[.=:]|\/\//.test(secret),
   },
   {
     // As in the environment, where every value counts, even a word.

@@ -61,6 +61,8 @@ export interface NameShape {
   readonly maxValueLength: number | undefined
   /** Characters that are not part of such a value, and must not follow it either: `pass=pass=pass(` has none. */
   readonly notAfterValue: CharacterSet | undefined
+  /** `looksLikePassword` checks the value. What it would reject at once, for want of digits and capitals, is not matched. */
+  readonly isPassword: boolean
 }
 
 /** How far before an anchor a pattern, or the search for the name of a variable, may look. */

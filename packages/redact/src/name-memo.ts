@@ -17,7 +17,13 @@ export class NameMemo {
   readonly #tokens = new Runs(tokens)
   readonly #values = new Runs(values)
   readonly #joined = new Runs(joined)
-  readonly #runs = [this.#plain, this.#dotted, this.#words, this.#tokens, this.#values, this.#joined]
+  /** Up to the next digit, and up to the next capital. */
+  readonly #digits = new Runs(notDigits)
+  readonly #capitals = new Runs(notCapitals)
+  readonly #runs = [
+    ...[this.#plain, this.#dotted, this.#words, this.#tokens],
+    ...[this.#values, this.#joined, this.#digits, this.#capitals],
+  ]
   /** The end of the last examined name, and the start of its value. */
   #nameEnd = -1
   #valueStart: ValueStart = 'none'
@@ -51,13 +57,15 @@ export class NameMemo {
     const end = this.#nameEndOf(shape, start)
     if (this.#isOpen(end)) return true
     if (end - start > maxLength || this.#unmatched[shape.index] === end + 1) return false
-    if (shape.isDirect && codeAt(this.#text, end) !== equals) return false
+    if (shape.isDirect && (codeAt(this.#text, end) !== equals || isIn(spaces, codeAt(this.#text, end + 1))))
+      return false
     const valueStart = joint === 'space' ? this.#afterSpace(end) : this.#afterSign(end)
     if (valueStart === 'none') return false
     if (valueStart === 'unknown') return true
     if (isAfterQuoted && this.#wasRejected(valueStart)) return false
     if (this.#cannotEnd(shape, valueStart)) return false
     const valueEnd = this.#valuesOf(shape).endOf(valueStart)
+    if (shape.isPassword && !this.#mayBePassword(valueStart, valueEnd)) return false
     if (shape.isQuoted && !this.#isBetweenQuotes(valueStart, valueEnd)) return false
     return this.#isOpen(valueEnd) || valueEnd - valueStart >= minValueLength
   }
@@ -85,6 +93,14 @@ export class NameMemo {
     if (notAfterValue === undefined) return false
     const end = this.#values.endOf(valueStart)
     return end - valueStart > maxValueLength || isIn(notAfterValue, codeAt(this.#text, end))
+  }
+
+  /** A password has a digit, or eight characters with a capital. */
+  #mayBePassword(start: number, end: number): boolean {
+    if (this.#isOpen(end) || this.#digits.endOf(start) < end) return true
+    // A pattern may take signs before the value for its first characters.
+    const length = end - start + (isIn(signs, codeAt(this.#text, start - 1)) ? maxSign : 0)
+    return length >= minCapitalized && this.#capitals.endOf(start) < end
   }
 
   #afterSpace(nameEnd: number): ValueStart {
@@ -220,6 +236,8 @@ const tokens = { ascii: charactersOf(/[A-Za-z0-9+/_.~%!@#$^*=-]/), hasOthers: fa
 const values = { ascii: charactersOf(/[^\s"'`\\,;&(){}<>[\]$]/), hasOthers: true }
 /** Unquoted passwords including `&` in a query: `a=1&b=2`. */
 const joined = { ascii: charactersOf(/[^\s"'`\\,;(){}<>[\]$]/), hasOthers: true }
+const notDigits = { ascii: charactersOf(/\D/), hasOthers: true }
+const notCapitals = { ascii: charactersOf(/[^A-Z]/), hasOthers: true }
 const beforeSign = charactersOf(/[\\"'`\] \t]/)
 const signs = charactersOf(/[=:,>]/)
 const beforeValue = charactersOf(/[\\"'` \t]/)
@@ -234,6 +252,8 @@ const maxBeforeSign = 21
 /** `===` */
 const maxSign = 3
 const maxTypeLength = 6
+/** `looksLikePassword` takes a value without digits only from this length on. */
+const minCapitalized = 8
 /** A type and a sign without spaces: `:string===`. */
 const maxTypedSign = 16
 /** If this many values with the same end are not secrets, shorter ones are not examined. */

@@ -38,13 +38,14 @@ function isPasswordMix(value: string, { digits, capitals, letters, symbols, dist
 }
 
 function isPassword(value: string, measured: Measure): boolean {
-  const { digits, letters, symbols } = measured
-  if (/^0x[\da-f]+$/i.test(value) || value.includes('://')) return false
-  if (symbols > 0 && /[()[\]{}<>|*^?]|::|\/\/|\.\.|=>|&&/.test(value)) {
+  const { digits, letters, symbols, hasCode, isMixed } = measured
+  if (codeAt(value, 0) === zero && /^0x[\da-f]+$/i.test(value)) return false
+  if (hasCode && value.includes('://')) return false
+  if (symbols > 0 && hasCode) {
     // Symbols of code do not indicate a password, unless the rest has no words.
-    return digits > 0 && wordLetters(value) * 2 <= letters && /\d[A-Za-z]|[A-Za-z]\d/.test(value)
+    return digits > 0 && isMixed && wordLetters(value) * 2 <= letters
   }
-  if (symbols > 0) return !/^[#@/.$:%~]/.test(value)
+  if (symbols > 0) return !isIn(firstOfCode, codeAt(value, 0))
   return (
     (value.length >= 16 && isRandom(value, measured)) ||
     wordLetters(value) < letters ||
@@ -109,12 +110,26 @@ interface Measure {
   /** How often a character has another class than the previous one. */
   changes: number
   distinct: number
+  /** Brackets or operators of code: one of `()[]{}<>|*^?`, `::`, `//`, `..`, `=>` or `&&`. */
+  hasCode: boolean
+  /** A digit beside a letter. */
+  isMixed: boolean
 }
 
 function measure(value: string): Measure {
-  const result = { letters: 0, capitals: 0, digits: 0, symbols: 0, changes: 0, distinct: 0 }
+  const result = {
+    letters: 0,
+    capitals: 0,
+    digits: 0,
+    symbols: 0,
+    changes: 0,
+    distinct: 0,
+    hasCode: false,
+    isMixed: false,
+  }
   let others: Set<number> | undefined
   let before = -1
+  let codeBefore = -1
   seen.fill(0)
   for (let index = 0; index < value.length; index++) {
     let code = value.charCodeAt(index)
@@ -136,12 +151,28 @@ function measure(value: string): Measure {
       result.letters++
       result.capitals++
     } else if (kind === symbol) result.symbols++
-    if (before !== -1 && kind !== before) result.changes++
+    if (before !== -1 && kind !== before) {
+      result.changes++
+      if (isLetterAndDigit(before, kind)) result.isMixed = true
+    }
+    if (isIn(codeCharacters, code) || (code === codeBefore && isIn(doubledInCode, code))) result.hasCode = true
     before = kind
+    codeBefore = code
   }
   result.distinct += others?.size ?? 0
   return result
 }
+
+function isLetterAndDigit(left: number, right: number): boolean {
+  const other = left === digit ? right : right === digit ? left : symbol
+  return other === lower || other === upper
+}
+
+/** A `>` of `=>` is one of them. */
+const codeCharacters = charactersOf(/[()[\]{}<>|*^?]/)
+const doubledInCode = charactersOf(/[:/.&]/)
+const firstOfCode = charactersOf(/[#@/.$:%~]/)
+const zero = 0x30
 
 /** The ASCII characters that occurred; reused for every value. */
 const seen = new Uint8Array(128)
