@@ -133,7 +133,7 @@ export const contextFamilies: readonly SecretFamily[] = [
       notAfterValue: charactersOf(/[({>[$]/),
       isPassword: true,
     }),
-    check: (secret) => looksLikePassword(secret) && !/^[A-Za-z_]+[.=:]|\/\//.test(secret),
+    check: (secret) => !/^[A-Za-z_]+[.=:]/.test(secret) && !secret.includes('//') && looksLikePassword(secret),
   },
   {
     // As in the environment, where every value counts, even a word.

@@ -49,7 +49,7 @@ export interface NameShape {
   readonly isQuoted: boolean
   /**
    * The same family was tried before for a quoted value, and the check of this one rejects everything that the other
-   * rejects.
+   * rejects. It also rejects what begins with another name and its sign, and URLs.
    */
   readonly isAfterQuoted: boolean
   /** Shorter values are not matched. A value has neither spaces, quotes nor backslashes. */

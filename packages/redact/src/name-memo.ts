@@ -20,9 +20,10 @@ export class NameMemo {
   /** Up to the next digit, and up to the next capital. */
   readonly #digits = new Runs(notDigits)
   readonly #capitals = new Runs(notCapitals)
+  readonly #letters = new Runs(underscoredLetters)
   readonly #runs = [
     ...[this.#plain, this.#dotted, this.#words, this.#tokens],
-    ...[this.#values, this.#joined, this.#digits, this.#capitals],
+    ...[this.#values, this.#joined, this.#digits, this.#capitals, this.#letters],
   ]
   /** The end of the last examined name, and the start of its value. */
   #nameEnd = -1
@@ -62,7 +63,7 @@ export class NameMemo {
     const valueStart = joint === 'space' ? this.#afterSpace(end) : this.#afterSign(end)
     if (valueStart === 'none') return false
     if (valueStart === 'unknown') return true
-    if (isAfterQuoted && this.#wasRejected(valueStart)) return false
+    if (isAfterQuoted && (this.#wasRejected(valueStart) || this.#beginsAnother(valueStart))) return false
     if (this.#cannotEnd(shape, valueStart)) return false
     const valueEnd = this.#valuesOf(shape).endOf(valueStart)
     if (shape.isPassword && !this.#mayBePassword(valueStart, valueEnd)) return false
@@ -95,12 +96,31 @@ export class NameMemo {
     return end - valueStart > maxValueLength || isIn(notAfterValue, codeAt(this.#text, end))
   }
 
-  /** A password has a digit, or eight characters with a capital. */
+  /** A password has a digit, or eight characters with a capital that do not begin like code. */
   #mayBePassword(start: number, end: number): boolean {
     if (this.#isOpen(end) || this.#digits.endOf(start) < end) return true
-    // A pattern may take signs before the value for its first characters.
-    const length = end - start + (isIn(signs, codeAt(this.#text, start - 1)) ? maxSign : 0)
-    return length >= minCapitalized && this.#capitals.endOf(start) < end
+    if (end - start < minCapitalized - maxSign) return false
+    if (this.#isAfterOneSign(start) && isIn(firstOfCode, codeAt(this.#text, start))) return false
+    return this.#capitals.endOf(start) < end
+  }
+
+  /** Whether the value begins with another name and its sign, as in `pass=pass=`, or with the slashes of a URL. */
+  #beginsAnother(start: number): boolean {
+    if (!this.#isAfterOneSign(start)) return false
+    const code = codeAt(this.#text, start)
+    if (code === slash) return codeAt(this.#text, start + 1) === slash
+    const end = this.#letters.endOf(start)
+    return end > start && isIn(afterName, codeAt(this.#text, end))
+  }
+
+  /** Otherwise the value may begin with the later signs, as in `pass::a1b2`. */
+  #isAfterOneSign(start: number): boolean {
+    const first = codeAt(this.#text, start - 3)
+    const second = codeAt(this.#text, start - 2)
+    const third = codeAt(this.#text, start - 1)
+    if (!isIn(signs, third) || !isIn(signs, second)) return true
+    if (isIn(signs, first)) return first === equals && second === equals && third === equals
+    return third === equals ? second === equals || second === colon : second === equals && third === greater
   }
 
   #afterSpace(nameEnd: number): ValueStart {
@@ -238,6 +258,9 @@ const values = { ascii: charactersOf(/[^\s"'`\\,;&(){}<>[\]$]/), hasOthers: true
 const joined = { ascii: charactersOf(/[^\s"'`\\,;(){}<>[\]$]/), hasOthers: true }
 const notDigits = { ascii: charactersOf(/\D/), hasOthers: true }
 const notCapitals = { ascii: charactersOf(/[^A-Z]/), hasOthers: true }
+const underscoredLetters = { ascii: charactersOf(/[A-Za-z_]/), hasOthers: false }
+const afterName = charactersOf(/[.=:]/)
+const firstOfCode = charactersOf(/[#@/.$:%~]/)
 const beforeSign = charactersOf(/[\\"'`\] \t]/)
 const signs = charactersOf(/[=:,>]/)
 const beforeValue = charactersOf(/[\\"'` \t]/)
@@ -245,7 +268,7 @@ const quotes = charactersOf(/["'`]/)
 const spaces = charactersOf(/[ \t]/)
 const letters = charactersOf(/[A-Za-z]/)
 const afterQuoted = charactersOf(/["'`\\]/)
-const [space, equals] = [0x20, 0x3d]
+const [space, equals, slash, colon, greater] = [0x20, 0x3d, 0x2f, 0x3a, 0x3e]
 const maxQuoted = 128
 /** Three backslashes, a quote, a bracket and sixteen spaces. */
 const maxBeforeSign = 21
