@@ -56,8 +56,8 @@ export class Terminal implements AsyncDisposable {
   #onNews: (() => void)[] = []
   /** The end of what was read, in which a mark may be cut. */
   #tail = ''
-  /** A frame has begun and is not complete: it may come in several reads. */
-  #isDrawing = false
+  /** A frame has begun and is not complete: it may come in several reads. What was read is drawn some time later. */
+  #isDrawing = { inRead: false, onScreen: false }
   #exitCode: number | undefined
 
   constructor(pty: IPty, emulator: Emulator, patienceMs = defaultPatienceMs) {
@@ -149,10 +149,11 @@ export class Terminal implements AsyncDisposable {
     this.#read.push(data)
     const text = this.#tail + Buffer.from(data).toString('latin1')
     const [begun, ended] = [text.lastIndexOf(frameBegin), text.lastIndexOf(frameEnd)]
-    const isDrawing = begun === ended ? this.#isDrawing : begun > ended
+    const isDrawing = begun === ended ? this.#isDrawing.inRead : begun > ended
+    this.#isDrawing.inRead = isDrawing
     this.#tail = text.slice(-frameEnd.length + 1)
     this.emulator.write(data, () => {
-      this.#isDrawing = isDrawing
+      this.#isDrawing.onScreen = isDrawing
       this.#tell()
     })
   }
@@ -162,7 +163,7 @@ export class Terminal implements AsyncDisposable {
   }
 
   #sees(sight: Sight): boolean {
-    if (this.#isDrawing && this.#exitCode === undefined) return false
+    if (this.#isDrawing.onScreen && this.#exitCode === undefined) return false
     if (typeof sight === 'function') return sight(this.rows())
     const screen = this.screen()
     return typeof sight === 'string' ? screen.includes(sight) : sight.test(screen)
@@ -181,7 +182,8 @@ export class Terminal implements AsyncDisposable {
 
   #missing(sight: Sight, reason: string): Error {
     const wanted = typeof sight === 'function' ? sight.toString() : JSON.stringify(String(sight))
-    return new Error(`Not in sight: ${wanted}; ${reason}. The screen:\n${this.screen()}`)
+    const screen = this.screen().replaceAll(/\n(?: *\n){4,}/g, '\n(blank rows)\n')
+    return new Error(`Not in sight: ${wanted}; ${reason}. The screen:\n${screen}`)
   }
 }
 
