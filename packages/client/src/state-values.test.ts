@@ -64,6 +64,10 @@ describe('the value of a state key', () => {
       { type: 'auto_compaction_start', run_id: 'r', reason: 'threshold' },
       { type: 'auto_compaction_start', runId: 'r', reason: 'threshold' },
     ],
+    [
+      { type: 'storage', run_id: null, since: '2026-01-01T00:00:00.000Z' },
+      { type: 'storage', runId: null, since: '2026-01-01T00:00:00.000Z' },
+    ],
     [{ type: 'a_good_idea', run_id: 'r' }, null],
   ])('has what a run waits for, if the kind is known: %j', (waiting_for, waitingFor) => {
     expect(readStateValue('run', { run_id: 'r', is_busy: true, waiting_for })).toMatchObject({ waitingFor })

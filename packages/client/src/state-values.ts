@@ -58,6 +58,8 @@ export type WaitingFor =
       error: { kind: string; message: string }
     }
   | { type: 'auto_compaction_start'; runId: string; reason: string }
+  /** Lines wait for the storage, since this time. There may be no run. */
+  | { type: 'storage'; runId: string | null; since: string }
 
 /** `truncated`: the text was too long for the state. The transcript has all of it. */
 export type ListedMessage = WaitingMessage & { truncated?: true }
@@ -124,16 +126,17 @@ export function readOpenQuestion(request: object): OpenQuestion {
 }
 
 function readWaitingFor(waiting: NonNullable<WireStateValues['run']['waiting_for']>): WaitingFor {
-  const { run_id: runId } = waiting
   switch (waiting.type) {
     case 'resume':
-      return { type: waiting.type, runId }
+      return { type: waiting.type, runId: waiting.run_id }
     case 'auto_retry_start': {
-      const { type, attempt, delay_ms: delayMs, error } = waiting
+      const { type, run_id: runId, attempt, delay_ms: delayMs, error } = waiting
       return { type, runId, attempt, delayMs, error }
     }
     case 'auto_compaction_start':
-      return { type: waiting.type, runId, reason: waiting.reason }
+      return { type: waiting.type, runId: waiting.run_id, reason: waiting.reason }
+    case 'storage':
+      return { type: waiting.type, runId: waiting.run_id, since: waiting.since }
     default:
       return waiting satisfies never
   }

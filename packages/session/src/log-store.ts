@@ -12,7 +12,7 @@ export type {
   WritableLog,
 } from './log/log-store.ts'
 export type { QueuedMessage, QueueFile } from './state/inbox.ts'
-export type { Redaction, AppendContext, DraftInContext } from './log/session-writer.ts'
+export type { Redaction, AppendContext, DraftInContext, StorageStatus } from './log/session-writer.ts'
 export type { BranchOptions } from './store/session.ts'
 export { MemoryLogStore } from './stores/memory/memory-store.ts'
 export { textOfLine } from './line/message-text.ts'

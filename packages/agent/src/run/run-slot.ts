@@ -186,10 +186,15 @@ export class RunSlot {
     return occupant
   }
 
+  /** Work stops at once if another process has taken the session over: nothing of it could be recorded. */
   async #hold<T>(occupant: Occupant, work: () => Promise<T>): Promise<T> {
+    const stop = this.session.onStorageChange(({ type }) => {
+      if (type === 'lost') occupant.controller.abort()
+    })
     try {
       return await work()
     } finally {
+      stop()
       this.#shared.free(occupant)
     }
   }

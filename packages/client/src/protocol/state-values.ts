@@ -40,6 +40,8 @@ const waitingForSchema = z.discriminatedUnion('type', [
     error: z.object({ kind: z.string(), message: z.string() }),
   }),
   z.object({ type: z.literal('auto_compaction_start'), run_id: z.string(), reason: z.string() }),
+  /** Lines wait for the storage, since this time. */
+  z.object({ type: z.literal('storage'), run_id: z.string().nullable(), since: z.string() }),
 ])
 
 /** A queued message. If not all fit into a frame, long texts are truncated; REST and the log have them in full. */

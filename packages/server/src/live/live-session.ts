@@ -11,6 +11,7 @@ import {
   type StateKey,
 } from '@tapetree/client/protocol'
 import type { CommittedLine, Session } from '@tapetree/session'
+import type { StorageStatus } from '@tapetree/session/log-store'
 import { fromDisk, type Delivery, type DiskLine, type Line } from '@tapetree/session/format'
 import type { LiveText, SessionSnapshot } from '@tapetree/session/view'
 import type { LogLine } from '@tapetree/session/log-store'
@@ -298,7 +299,12 @@ export class LiveSession {
     this.#pending = missed
     const isWatched = driver instanceof WatchedDriver
     this.#driverStops = [driver.subscribe((event) => this.#takeEvent(event))]
-    if (!isWatched) this.#driverStops.push(session.subscribe((committed) => this.#takeLine(committed)))
+    if (!isWatched) {
+      this.#driverStops.push(
+        session.subscribe((committed) => this.#takeLine(committed)),
+        session.onStorageChange((status) => this.#takeStorage(status)),
+      )
+    }
     const isFirst = this.lines.lastSeq === 0
     for await (const line of session.lines({ after })) {
       if (isWatched || !isFirst) this.#addStored(line)
@@ -370,6 +376,13 @@ export class LiveSession {
       default:
         event satisfies never
     }
+    this.#showState()
+    this.#wake()
+  }
+
+  /** If another process took the session over, clients come back and watch it. */
+  #takeStorage({ type }: StorageStatus): void {
+    if (type === 'lost') this.#options.onBroken?.()
     this.#showState()
     this.#wake()
   }

@@ -1,16 +1,21 @@
 import { readStateValue } from '@tapetree/client'
 import { limits, stateValueSchemas, type ServerFrame, type StateKey } from '@tapetree/client/protocol'
-import { memoryStore, type Session } from '@tapetree/session'
+import { memoryStore, SessionError, SessionStore, type Session } from '@tapetree/session'
+import { MemoryLogStore, type AppendResult } from '@tapetree/session/log-store'
+import { changedPort } from '@tapetree/session/testing'
 import type { LiveText } from '@tapetree/session/view'
 import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import type { Connection } from './connection.ts'
 import type { DriverEvent, SessionDriver } from './driver.ts'
-import { LiveSession } from './live-session.ts'
+import { LiveSession, type LiveSessionOptions } from './live-session.ts'
 
 afterEach(() => void vi.useRealTimers())
 
 /** A session without a driver: only the test changes it. */
-async function open(session?: Session): Promise<{ live: LiveSession; tell: (event: DriverEvent) => void }> {
+async function open(
+  session?: Session,
+  options?: LiveSessionOptions,
+): Promise<{ live: LiveSession; tell: (event: DriverEvent) => void }> {
   const opened = session ?? (await memoryStore().create({ cwd: '/' }))
   const listeners = new Set<(event: DriverEvent) => void>()
   const driver: SessionDriver = {
@@ -26,7 +31,7 @@ async function open(session?: Session): Promise<{ live: LiveSession; tell: (even
     canResume: async () => false,
     close: () => opened.close(),
   }
-  const live = await LiveSession.open(driver)
+  const live = await LiveSession.open(driver, options)
   onTestFinished(() => live.close())
   return { live, tell: (event) => listeners.forEach((listener) => listener(event)) }
 }
@@ -60,6 +65,49 @@ class Screen {
     return frame?.type === 'state' ? { value: frame.data.value, bytes: this.bytes[index] ?? 0 } : undefined
   }
 }
+
+describe('the storage', () => {
+  /** A session whose storage answers as told from now on. */
+  async function openOn(
+    answer: (send: () => AppendResult) => AppendResult | Promise<AppendResult>,
+    lost?: AbortSignal,
+  ) {
+    const port = changedPort(new MemoryLogStore(), {
+      log: (log) => ({
+        append: (lines, options) => answer(() => log.append(lines, options) as AppendResult),
+        ...(lost && { lost }),
+      }),
+    })
+    return new SessionStore(port).create({ cwd: '/' })
+  }
+
+  test('is what a session waits for while it does not answer', async () => {
+    let failures = 2
+    const session = await openOn((send) =>
+      failures-- > 0
+        ? { type: 'failed', cause: new Error('connect ECONNREFUSED 10.0.0.7'), final: false, isPassing: true }
+        : send(),
+    )
+    const { live } = await open(session)
+    const screen = await Screen.attach(live)
+    await session.appendMessage('user', 'hello')
+    await vi.waitFor(() => expect(screen.told('run')?.value).toMatchObject({ waiting_for: null }))
+    const waits = screen.frames.flatMap((frame) =>
+      frame.type === 'state' && frame.data.key === 'run' ? frame.data.value : [],
+    )
+    expect(waits).toMatchObject([{ waiting_for: { type: 'storage', run_id: null } }, { waiting_for: null }])
+    expect(JSON.stringify(waits)).not.toContain('10.0.0.7')
+  })
+
+  test('tells the server when another process has taken the session over', async () => {
+    const lost = new AbortController()
+    const session = await openOn((send) => send(), lost.signal)
+    const onBroken = vi.fn<() => void>()
+    await open(session, { onBroken })
+    lost.abort(new SessionError('fenced', 'Another writer has taken over this session.'))
+    expect(onBroken).toHaveBeenCalledOnce()
+  })
+})
 
 describe('the plan', () => {
   const items = [

@@ -39,10 +39,13 @@ function runValue(driver: SessionDriver, pause: Pause | null): WireStateValues['
   // An open run without a process at work is interrupted.
   const leftBehind = openRun && !isBusy ? { type: 'resume' as const, run_id: openRun.runId } : null
   const stopped = stoppedRun(driver)
+  const run_id = openRun?.runId ?? null
+  const { storage } = driver.session
+  const storing = storage.type === 'waiting' ? { type: 'storage' as const, run_id, since: storage.since } : null
   return {
-    run_id: openRun?.runId ?? null,
+    run_id,
     is_busy: isBusy,
-    waiting_for: pause ? pauseOnWire(pause) : leftBehind,
+    waiting_for: storing ?? (pause ? pauseOnWire(pause) : leftBehind),
     ...(stopped?.type === 'storage-failed' && { stopped }),
   }
 }

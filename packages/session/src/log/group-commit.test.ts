@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { SessionError } from '../errors.ts'
-import { GroupCommit, type CommitHost, type Committed, type Pending } from './group-commit.ts'
+import { GroupCommit, type CommitHost, type Committed, type Pending, type UnsettledLine } from './group-commit.ts'
 import type { AppendResult, Durability, WritableLog } from './log-store.ts'
 import type { SealedLine } from '../line/seal-line.ts'
 
@@ -181,7 +181,7 @@ interface Setup {
   durability?: Durability
   before?: () => Promise<void>
   result?: () => AppendResult | undefined
-  settle?: (lines: readonly SealedLine[]) => { at: number; size: number }[] | undefined
+  settle?: (lines: readonly UnsettledLine[]) => { at: number; size: number }[] | undefined
   expectation?: CommitHost['expectation']
   onCommit?: (id: string) => void
 }
@@ -209,6 +209,7 @@ function setUp(options: Setup = {}) {
     },
     rejected: (error, { isFinal }) => rejected.push([error.code, isFinal]),
     settleUnknown: async (lines) => options.settle?.(lines),
+    waiting: () => undefined,
   }
   let nowMs = 0
   const clock = { now: () => nowMs, wait: async (ms: number) => void (nowMs += ms) }

@@ -30,10 +30,15 @@ export interface CommitHost {
   rejected(error: SessionError, options: { isFinal: boolean }): void
   /**
    * Called if the outcome of a batch is unknown. Returns the positions of its lines, or undefined if they are
-   * not in the log.
+   * not in the log. Rejects if that cannot be found out.
    */
-  settleUnknown(lines: readonly SealedLine[]): Promise<Position[] | undefined>
+  settleUnknown(lines: readonly UnsettledLine[]): Promise<Position[] | undefined>
+  /** Called with a reason when lines begin to wait for the store, and with undefined when they no longer do. */
+  waiting(reason: string | undefined): void
 }
+
+/** A line that may or may not be in the log. */
+export type UnsettledLine = Omit<Committed, 'position'>
 
 interface Waiting {
   pending: Pending
@@ -69,6 +74,11 @@ export class GroupCommit {
   #working: Promise<void> | undefined
   #isInside = false
   readonly #clock: Clock
+  /** The host was told that lines wait. */
+  #isWaiting = false
+  /** Counts answers of the store. */
+  #answers = 0
+  #isWatched = false
 
   constructor(log: WritableLog, host: CommitHost, options: { durability: Durability; clock?: Clock }) {
     this.#log = log
@@ -101,10 +111,38 @@ export class GroupCommit {
       const result = batch && this.#send(batch)
       if (result instanceof Promise) {
         this.#working = result.then(() => this.#work())
+        this.#watch()
         break
       }
     }
     this.#isInside = false
+  }
+
+  /** Notices a store that does not answer. One timer watches all batches, and does not keep the process alive. */
+  #watch(): void {
+    if (this.#isWatched) return
+    this.#isWatched = true
+    const answers = this.#answers
+    const timer: unknown = setTimeout(() => {
+      this.#isWatched = false
+      if (!this.#working) return
+      if (answers === this.#answers) this.#wait('no answer for 2 seconds')
+      this.#watch()
+    }, slowMs)
+    ;(timer as { unref?: () => void }).unref?.()
+  }
+
+  #wait(reason: string): void {
+    if (this.#isWaiting) return
+    this.#isWaiting = true
+    this.#host.waiting(reason)
+  }
+
+  #endWait(): void {
+    this.#answers++
+    if (!this.#isWaiting) return
+    this.#isWaiting = false
+    this.#host.waiting(undefined)
   }
 
   #makeBatch(waiting: readonly Waiting[], attempt: Attempt | undefined): Batch | undefined {
@@ -141,12 +179,16 @@ export class GroupCommit {
         this.#succeed(batch, result.positions)
         return
       case 'fenced':
-        throw new FinalError('fenced', `Another writer has taken over this session: ${result.reason}`)
+        throw new SessionError('fenced', `Another writer has taken over this session: ${result.reason}`)
       case 'failed':
-        if (result.isPassing) return this.#sendAgain(batch, result.cause)
+        if (result.isPassing) {
+          this.#wait(reasonOf(result.cause))
+          return this.#sendAgain(batch, result.cause)
+        }
         if (result.final) throw new FinalError('storage-failed', failureText(result.cause), { cause: result.cause })
         throw new SessionError('storage-failed', failureText(result.cause), { cause: result.cause })
       case 'unknown':
+        this.#wait(reasonOf(result.cause))
         return this.#settleUnknown(batch, result.cause)
       default:
         result satisfies never
@@ -154,7 +196,10 @@ export class GroupCommit {
   }
 
   async #settleUnknown(batch: Batch, cause: unknown): Promise<void> {
-    const positions = await this.#host.settleUnknown(batch.sealed)
+    const { lines, sealed } = batch
+    const positions = await this.#host.settleUnknown(
+      lines.map(({ line }, index) => ({ line, sealed: sealed[index] as SealedLine })),
+    )
     if (!positions) return this.#sendAgain(batch, cause)
     this.#succeed(batch, positions)
   }
@@ -182,6 +227,7 @@ export class GroupCommit {
       sealed: sealed[index] as SealedLine,
       position: positions[index] as Position,
     }))
+    this.#endWait()
     this.#host.committed(committed)
     let index = committed.length - waiting.length
     for (const { resolve } of waiting) resolve(committed[index++] as Committed)
@@ -192,13 +238,17 @@ export class GroupCommit {
       cause instanceof SessionError ? cause : new SessionError('storage-failed', failureText(cause), { cause })
     const behind = this.#queue
     this.#queue = []
-    this.#host.rejected(error, { isFinal: error instanceof FinalError })
+    this.#endWait()
+    this.#host.rejected(error, { isFinal: error instanceof FinalError || error.code === 'fenced' })
     for (const { reject } of [...batch, ...behind]) reject(error)
   }
 }
 
 /** After this error the session accepts no more writes. */
 class FinalError extends SessionError {}
+
+/** A store that has not answered for this long is waited for. */
+const slowMs = 2000
 
 /** A batch whose failure is expected to pass is sent again for this long. */
 const patienceMs = 60_000
@@ -209,9 +259,12 @@ const firstAttempt: Attempt = { pauseMs: 50, endMs: 0 }
 const maxBatchLines = 256
 const maxBatchLength = 4 * 1024 * 1024
 
+function reasonOf(cause: unknown): string {
+  return cause instanceof Error ? cause.message : String(cause)
+}
+
 function failureText(cause: unknown): string {
-  const reason = cause instanceof Error ? cause.message : String(cause)
-  return `The session could not be stored (${reason}). No acknowledged line is lost. Fix the cause, then try again.`
+  return `The session could not be stored (${reasonOf(cause)}). No acknowledged line is lost. Fix the cause, then try again.`
 }
 
 /** A line that just became durable. */

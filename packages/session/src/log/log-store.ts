@@ -119,6 +119,11 @@ export interface WritableLog extends ReadableLog {
   /** Set if the store counts terms itself; with files, the log does. */
   readonly term: number | undefined
   readonly writer: { host: string; process: string }
+  /**
+   * Aborts, with a `fenced` error as its reason, when the store learns that another writer has taken over. Absent if
+   * it only learns this from an append.
+   */
+  readonly lost?: AbortSignal
   /** What opening repaired at the end of the log. */
   readonly mended: { tornBytes: number; keptAs: string | undefined }
   /** May return synchronously. */

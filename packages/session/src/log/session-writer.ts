@@ -3,7 +3,7 @@ import { toDisk } from '../line/codec.ts'
 import { DerivedFiles } from './derived-files.ts'
 import type { Cause, RequestReference } from '../line/entry.ts'
 import { SessionError } from '../errors.ts'
-import { GroupCommit, type Committed, type CommitHost } from './group-commit.ts'
+import { GroupCommit, type Committed, type CommitHost, type UnsettledLine } from './group-commit.ts'
 import { newId, requireId } from '../line/ids.ts'
 import { mayBeTooLarge, moveLargeValues } from '../line/large-values.ts'
 import {
@@ -20,8 +20,8 @@ import {
 } from '../line/line.ts'
 import type { Durability, WritableLog } from './log-store.ts'
 import { isTooDeep, parseLine } from '../line/parse-line.ts'
-import type { SealedLine } from '../line/seal-line.ts'
 import type { SessionReader } from './session-reader.ts'
+import { Listeners } from '../util/listeners.ts'
 
 export interface AppendContext {
   /** A run passes its own leaf; other callers append to the session's leaf. */
@@ -43,6 +43,16 @@ export interface SessionWriterOptions {
   now: () => Date
   onCommit: (lines: readonly Committed[]) => void
 }
+
+/** Whether the lines of a session reach its storage. */
+export type StorageStatus =
+  | { type: 'working' }
+  /** Lines wait for the storage, since this time; the session tries again for a minute. */
+  | { type: 'waiting'; since: string; reason: string }
+  /** The last lines could not be stored. The next ones may. */
+  | { type: 'failed'; error: SessionError }
+  /** Another writer has taken over: nothing more is stored through this process. */
+  | { type: 'lost'; error: SessionError }
 
 /**
  * The only way to append to a log: numbers lines, links entries, and keeps the state in memory at the last
@@ -67,6 +77,12 @@ export class SessionWriter {
   #epoch = 0
   /** Blobs being written for pending lines; later lines wait behind it. */
   #preparing: Promise<void> | undefined
+  #waiting: Extract<StorageStatus, { type: 'waiting' }> | undefined
+  /** Lines whose outcome could not be found out. They are looked for before anything else is written. */
+  #unsettled: readonly UnsettledLine[] | undefined
+  #settling: Promise<void> | undefined
+  readonly onStorageChange = new Listeners<StorageStatus>()
+  #isToldWorking = true
 
   constructor(options: SessionWriterOptions) {
     const { log, reader } = options
@@ -78,6 +94,14 @@ export class SessionWriter {
     this.#plannedLeaf = reader.state.leaf?.id ?? null
     this.#commit = new GroupCommit(log, this.#host(), { durability: options.durability })
     this.#derived = new DerivedFiles(log, reader)
+    log.lost?.addEventListener('abort', this.#lose, { once: true })
+    if (log.lost?.aborted) this.#lose()
+  }
+
+  get storage(): StorageStatus {
+    const error = this.#failure
+    if (this.#waiting && !this.#isFinal) return this.#waiting
+    return error ? { type: error.code === 'fenced' ? 'lost' : 'failed', error } : working
   }
 
   get term(): number {
@@ -95,12 +119,14 @@ export class SessionWriter {
 
   append(draft: EntryDraft | RecordDraft, context: AppendContext = noContext): Promise<Committed> {
     if (this.#isFinal) throw this.#failure as SessionError
+    if (this.#unsettled) return this.#settle(this.#unsettled).then(() => this.append(draft, context))
     return this.appendLine(this.#lineOf(draft, context, this.#plannedLeaf))
   }
 
   /** Appends lines that belong together, in one batch if they are small. None is appended if one of them is invalid. */
   appendAll(drafts: readonly DraftInContext[]): Promise<Committed[]> {
     if (this.#isFinal) throw this.#failure as SessionError
+    if (this.#unsettled) return this.#settle(this.#unsettled).then(() => this.appendAll(drafts))
     let leaf = this.#plannedLeaf
     const lines = drafts.map(({ draft, context = noContext }) => {
       const line = this.#lineOf(draft, context, leaf)
@@ -129,6 +155,7 @@ export class SessionWriter {
   }
 
   async close(): Promise<void> {
+    this.#log.lost?.removeEventListener('abort', this.#lose)
     await this.#preparing
     await this.#commit.idle()
     await this.#derived.close()
@@ -205,9 +232,29 @@ export class SessionWriter {
       rejected: (error, { isFinal }) => {
         this.#reject(error, this.#reader.state.leaf?.id ?? null)
         this.#isFinal ||= isFinal
+        this.#tellStorage()
       },
       settleUnknown: (lines) => this.#settleUnknown(lines),
+      waiting: (reason) => {
+        this.#waiting = reason === undefined ? undefined : { type: 'waiting', since: this.#now(), reason }
+        // The outcome of the lines tells how the wait ended.
+        if (this.#waiting) this.#tellStorage()
+      },
     }
+  }
+
+  #tellStorage(): void {
+    const { storage } = this
+    if (storage.type === 'working' && this.#isToldWorking) return
+    this.#isToldWorking = storage.type === 'working'
+    this.onStorageChange.notify(storage)
+  }
+
+  readonly #lose = (): void => {
+    const reason: unknown = this.#log.lost?.reason
+    this.#failure = reason instanceof SessionError ? reason : new SessionError('fenced', String(reason))
+    this.#isFinal = true
+    this.#tellStorage()
   }
 
   #writerLine(): DiskLine {
@@ -216,7 +263,8 @@ export class SessionWriter {
   }
 
   #takeIn(lines: readonly Committed[]): void {
-    this.#failure = undefined
+    if (!this.#isFinal) this.#failure = undefined
+    this.#tellStorage()
     const { state } = this.#reader
     for (const { line, sealed, position } of lines) {
       state.apply(line, { seq: sealed.seq, crc: sealed.crc, at: position.at, size: position.size })
@@ -229,8 +277,43 @@ export class SessionWriter {
     this.#onCommit(lines)
   }
 
-  /** Reclaims durably first, then checks whether the lines are in the log. */
-  async #settleUnknown(lines: readonly SealedLine[]): Promise<Position[] | undefined> {
+  /** Finds out what became of lines that an earlier append left unsettled, and goes on from there. */
+  #settle(lines: readonly UnsettledLine[]): Promise<void> {
+    this.#settling ??= this.#settleUnknown(lines)
+      .then((positions) => {
+        if (!positions) return
+        this.#takeIn(lines.map((each, index) => ({ ...each, position: positions[index] as Position })))
+        this.#plannedLeaf = this.#reader.state.leaf?.id ?? null
+      })
+      .catch((error: unknown) => {
+        this.#failure = error as SessionError
+        this.#isFinal ||= this.#failure.code === 'fenced'
+        this.#tellStorage()
+        throw error
+      })
+      .finally(() => (this.#settling = undefined))
+    return this.#settling
+  }
+
+  async #settleUnknown(lines: readonly UnsettledLine[]): Promise<Position[] | undefined> {
+    try {
+      const positions = await this.#find(lines)
+      this.#unsettled = undefined
+      return positions
+    } catch (error) {
+      if (error instanceof SessionError && error.code === 'fenced') throw error
+      this.#unsettled = lines
+      const reason = error instanceof Error ? error.message : String(error)
+      throw new SessionError(
+        'storage-failed',
+        `It is not known whether the last lines were stored (${reason}). The session finds out when it is used next.`,
+        { cause: error },
+      )
+    }
+  }
+
+  /** Reclaims durably first, then looks whether the lines are in the log. */
+  async #find(lines: readonly UnsettledLine[]): Promise<Position[] | undefined> {
     const claim = await this.#log.reclaim()
     if (claim.type === 'owned')
       throw new SessionError('fenced', `Another writer has taken over this session: ${claim.owner.reason}`)
@@ -239,7 +322,7 @@ export class SessionWriter {
     for await (const batch of this.#log.lines(this.#reader.state.end)) {
       for (const stored of batch) {
         const parsed = parseLine(stored.bytes)
-        if (parsed.type !== 'line' || parsed.crc !== lines[found.length]?.crc) return undefined
+        if (parsed.type !== 'line' || parsed.crc !== lines[found.length]?.sealed.crc) return undefined
         found.push({ at: stored.at, size: stored.size })
       }
     }
@@ -248,6 +331,7 @@ export class SessionWriter {
 }
 
 const noContext: AppendContext = {}
+const working: StorageStatus = { type: 'working' }
 
 function bodyOf(line: DiskLine): string {
   const body = JSON.stringify(line)

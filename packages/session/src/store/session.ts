@@ -34,7 +34,7 @@ import { makeSnapshot, type SessionSnapshot, type SnapshotOptions } from './snap
 import { SessionInbox, type SubmitOptions } from './session-inbox.ts'
 import { sessionInfoOf, type SessionInfo } from '../state/session-info.ts'
 import type { HeaderOptions } from './session-maker.ts'
-import type { Redaction, AppendContext, DraftInContext, SessionWriter } from '../log/session-writer.ts'
+import type { Redaction, AppendContext, DraftInContext, SessionWriter, StorageStatus } from '../log/session-writer.ts'
 import type { SessionReader } from '../log/session-reader.ts'
 import type { Damage, OpenRun } from '../state/session-state.ts'
 import { contextPathTo, type Node } from '../state/tree.ts'
@@ -62,6 +62,8 @@ export interface Erased {
    */
   forks: string[]
 }
+
+export type { StorageStatus } from '../log/session-writer.ts'
 
 type PermissionRequest = PermissionRequestRecord['permissionRequest']
 
@@ -170,6 +172,11 @@ export class Session {
   /** The error of the last append; cleared when one succeeds. */
   get storageFailure(): SessionError | undefined {
     return this.#held?.writer.failure
+  }
+
+  /** Whether lines reach the storage. A session that is open for reading only stores nothing. */
+  get storage(): StorageStatus {
+    return this.#held?.writer.storage ?? { type: 'working' }
   }
 
   get inbox(): { messages: readonly WaitingMessage[]; hold: InboxHold | null } {
@@ -436,8 +443,16 @@ export class Session {
 
   /** Calls the listener for every line when it is durable. */
   subscribe(listener: CommitListener): () => void {
-    const { listeners } = this.#writableSession()
-    const remove = listeners.add(listener)
+    return this.#until(this.#writableSession().listeners.add(listener))
+  }
+
+  /** Calls the listener when lines begin to wait for the storage, when they are stored again, and when the storage fails. */
+  onStorageChange(listener: (status: StorageStatus) => void): () => void {
+    return this.#until(this.#held?.writer.onStorageChange.add(listener) ?? noop)
+  }
+
+  /** A registration that ends with this handle, or before. */
+  #until(remove: () => void): () => void {
     const stop = (): void => {
       remove()
       this.#unsubscribe.delete(stop)
@@ -579,3 +594,5 @@ export class Session {
     return entry?.type === type ? (entry as Extract<Entry, { type: T }>) : null
   }
 }
+
+function noop(): void {}

@@ -6,6 +6,7 @@ import { sealLine, type SealedLine } from '../line/seal-line.ts'
 import { localScope, type AppendResult, type Claim, type LogStore, type WritableLog } from '../log/log-store.ts'
 import type { ReadableLog, Scope } from '../log/log-store.ts'
 import { SessionStore } from '../store/session-store.ts'
+import { settledWithin } from '../util/deadline.ts'
 import { said, user } from './builders.ts'
 import { changedPort } from './changed-port.ts'
 
@@ -74,6 +75,7 @@ function fencing(it: It): void {
     await append(log, [line(2)], { term: before, head: 1 })
     const claim = await log.reclaim()
     assert.equal(claim.type, 'claimed')
+    assert.notEqual(log.lost?.aborted, true)
     const after = log.term ?? before + 1
     assert.ok(after > before)
     assert.equal((await append(log, [line(3)], { term: after, head: 2 })).type, 'appended')
@@ -128,6 +130,20 @@ function claims(it: It): void {
     assert.equal((await append(first, [line(3)], { term: first.term ?? 1, head: 2 })).type, 'fenced')
     await first.close()
     await takeover.log.close()
+  })
+
+  it('a writer that was taken over is told without asking, and the new writer is not', async ({ port }) => {
+    const first = await create(port)
+    const takeover = await port.claim(localScope, 's', { insist: true })
+    if (takeover.type === 'claimed' && first.lost) {
+      const { lost } = first
+      const told = new Promise((resolve) => lost.addEventListener('abort', resolve, { once: true }))
+      if (!lost.aborted) await settledWithin(told, { ms: 10_000 })
+      assert.equal((lost.reason as SessionError | undefined)?.code, 'fenced')
+      assert.equal(takeover.log.lost?.aborted, false)
+    }
+    await first.close()
+    if (takeover.type === 'claimed') await takeover.log.close()
   })
 
   it('takeovers that race have different terms, and only the last one writes', async ({ port }) => {

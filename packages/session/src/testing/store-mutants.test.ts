@@ -131,6 +131,14 @@ const claims: Mutant[] = [
       }),
     }),
   ],
+  [
+    'never tells a writer that it was taken over',
+    () => ({ log: (log) => (log.lost ? { lost: new AbortController().signal } : {}) }),
+  ],
+  [
+    'tells every writer that it was taken over',
+    () => ({ log: (log) => (log.lost ? { lost: AbortSignal.abort(new SessionError('fenced', 'Taken.')) } : {}) }),
+  ],
   ['throws on reclaim', () => ({ log: () => ({ reclaim: () => Promise.reject(new Error('Not implemented.')) }) })],
   [
     'refuses every reclaim',

@@ -210,6 +210,11 @@ function Opened({
             {run.waitingFor.error.message} Trying again, attempt {run.waitingFor.attempt}.
           </p>
         )}
+        {run?.waitingFor?.type === 'storage' && (
+          <p className="notice" role="status">
+            Waiting for the storage. Nothing is lost; the session goes on when it answers.
+          </p>
+        )}
         <Jobs opened={opened} mayStop={mayDo(role, 'drive')} isOpen={showsJobs} onToggle={setShowsJobs} />
         <Requests opened={opened} mayAnswer={mayDo(role, 'approve')} />
         <Composer

@@ -51,6 +51,8 @@ test('the status shows what the run waits for, and for how long', () => {
   expect(status(talk, { run: { ...run, waitingFor: compacting } })).toBe(
     ' ● Summarizing the conversation to make room · 12 s',
   )
+  const storing = { type: 'storage', runId: 'r', since: '2026-01-01T00:00:00.000Z' } as const
+  expect(status(talk, { run: { ...run, waitingFor: storing } })).toBe(' ● Waiting for the storage · 12 s')
   const left = { runId: 'r', isBusy: false, waitingFor: { type: 'resume', runId: 'r' } } as const
   expect(status(new Talk(), { run: left })).toBe(' ● An interrupted run is waiting for you')
 })

@@ -58,6 +58,8 @@ function waitingWords(
     }
     case 'auto_compaction_start':
       return 'Summarizing the conversation to make room'
+    case 'storage':
+      return 'Waiting for the storage'
     default:
       waiting satisfies never
       return 'Waiting'

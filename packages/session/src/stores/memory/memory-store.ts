@@ -46,7 +46,7 @@ export class MemoryLogStore implements LogStore {
   }
 
   async open(scope: Scope, sessionId: string, place?: Place): Promise<ReadableLog> {
-    return new MemoryLog(this.#find(scope, sessionId, place), undefined)
+    return new MemoryLog(this.#find(scope, sessionId, place))
   }
 
   async claim(scope: Scope, sessionId: string, options?: ClaimOptions): Promise<Claim> {
@@ -64,7 +64,7 @@ export class MemoryLogStore implements LogStore {
     const rows: SessionInfo[] = []
     for (const [id, session] of this.#sessionsOf(scope)) {
       if (session.place !== (query.place ?? 'active')) continue
-      rows.push(await readSessionInfo(new MemoryLog(session, undefined), id))
+      rows.push(await readSessionInfo(new MemoryLog(session), id))
     }
     return pageOf(rows, query)
   }
@@ -73,7 +73,7 @@ export class MemoryLogStore implements LogStore {
     const hits = new NewestHits(query)
     for (const [sessionId, session] of this.#sessionsOf(scope)) {
       if (session.place !== (query.place ?? 'active') || query.among?.has(sessionId) === false) continue
-      await searchLog(new MemoryLog(session, undefined), { text: query.text, sessionId, hits })
+      await searchLog(new MemoryLog(session), { text: query.text, sessionId, hits })
     }
     return hits.list()
   }
@@ -126,6 +126,8 @@ class StoredSession {
   place: Place = 'active'
   term = 0
   owner: number | undefined
+  /** Tells the current writer that another one has taken over. */
+  #writer = new AbortController()
   readonly #changes = new Listeners<void>()
 
   /** The line count equals the head: seq has no gaps here. */
@@ -133,7 +135,17 @@ class StoredSession {
     return this.lines.length
   }
 
-  takeOver(): number {
+  /** The next term, and the signal that its writer has lost the session again. */
+  takeOver(): { term: number; lost: AbortSignal } {
+    this.#writer.abort(new SessionError('fenced', 'Another writer has taken over this session.'))
+    this.#writer = new AbortController()
+    this.term++
+    this.owner = this.term
+    return { term: this.term, lost: this.#writer.signal }
+  }
+
+  /** A writer that claims its own session again stays its writer. */
+  renew(): number {
     this.term++
     this.owner = this.term
     return this.term
@@ -171,13 +183,15 @@ class StoredSession {
 class MemoryLog implements WritableLog {
   readonly #session: StoredSession
   #term: number | undefined
+  readonly lost?: AbortSignal
   readonly writer = { host: 'memory', process: 'memory' }
   readonly mended = { tornBytes: 0, keptAs: undefined }
   readonly localFolder = undefined
 
-  constructor(session: StoredSession, term: number | undefined) {
+  constructor(session: StoredSession, held?: { term: number; lost: AbortSignal }) {
     this.#session = session
-    this.#term = term
+    this.#term = held?.term
+    if (held) this.lost = held.lost
   }
 
   get term(): number | undefined {
@@ -227,7 +241,7 @@ class MemoryLog implements WritableLog {
 
   async reclaim(): Promise<Claim> {
     if (this.#term !== this.#session.term) return { type: 'owned', owner: { reason: 'Another writer took over.' } }
-    this.#term = this.#session.takeOver()
+    this.#term = this.#session.renew()
     return { type: 'claimed', log: this }
   }
 

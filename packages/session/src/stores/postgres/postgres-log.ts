@@ -27,6 +27,8 @@ export interface LogParts {
   /** The process, as the database knows it. */
   node: string
   writer: { host: string; process: string }
+  /** The logs that this process writes. */
+  held: Set<PostgresLog>
 }
 
 export class PostgresLog implements WritableLog {
@@ -35,6 +37,8 @@ export class PostgresLog implements WritableLog {
   readonly mended = { tornBytes: 0, keptAs: undefined }
   readonly localFolder = undefined
   #held: { term: number; claim: string } | undefined
+  readonly #lost = new AbortController()
+  #isReclaiming = false
   /** The id of the next claim. It stays until the database has confirmed the claim. */
   #nextClaim: string = randomUUID()
   /** How many lines this log knows of. */
@@ -49,6 +53,21 @@ export class PostgresLog implements WritableLog {
 
   get term(): number | undefined {
     return this.#held?.term
+  }
+
+  get lost(): AbortSignal {
+    return this.#lost.signal
+  }
+
+  /** What it claims in the database, to be compared with what the database knows. */
+  get claimed(): { key: string; claim: string } | undefined {
+    return this.#held && !this.#isReclaiming ? { key: this.#session.key, claim: this.#held.claim } : undefined
+  }
+
+  /** The database no longer knows a claim. It may be an older one of this log. */
+  lose(claim: string): void {
+    if (this.claimed?.claim !== claim) return
+    this.#lost.abort(new SessionError('fenced', 'Another writer has taken over this session.'))
   }
 
   get writer(): { host: string; process: string } {
@@ -135,10 +154,16 @@ export class PostgresLog implements WritableLog {
   /** Waits for an append of the earlier term that is still under way: both lock the row of the session. */
   async reclaim(): Promise<Claim> {
     const { tenant, key } = this.#session
-    const [row] = await this.#parts.database.call<{ term: number | null }>(
-      'select tapetree.reclaim_session($1, $2, $3, $4, $5) as term',
-      [tenant, key, this.#parts.node, this.#held?.claim ?? null, this.#nextClaim],
-    )
+    this.#isReclaiming = true
+    const [row] = await this.#parts.database
+      .call<{ term: number | null }>('select tapetree.reclaim_session($1, $2, $3, $4, $5) as term', [
+        tenant,
+        key,
+        this.#parts.node,
+        this.#held?.claim ?? null,
+        this.#nextClaim,
+      ])
+      .finally(() => (this.#isReclaiming = false))
     if (typeof row?.term !== 'number') return { type: 'owned', owner: { reason: 'Another writer took over.' } }
     this.#held = { term: row.term, claim: this.#nextClaim }
     this.#nextClaim = randomUUID()
@@ -177,6 +202,7 @@ export class PostgresLog implements WritableLog {
     const { tenant, key } = this.#session
     const held = this.#held
     this.#held = undefined
+    this.#parts.held.delete(this)
     if (held) await this.#parts.database.call('select tapetree.release_session($1, $2, $3)', [tenant, key, held.claim])
   }
 

@@ -15,8 +15,8 @@ import { searchTexts } from './session-texts.ts'
 
 export interface PostgresStoreOptions extends DatabaseOptions, Omit<SessionStoreOptions, 'openPath' | 'pathOf'> {
   /**
-   * How long the sessions of this process stay claimed after its last sign of life, which it gives three times as often.
-   * Default: 3 seconds.
+   * How long the sessions of this process stay claimed after its last sign of life. It gives one three times as often,
+   * and at least once a second. Default: 3 seconds.
    */
   leaseMs?: number
 }
@@ -44,6 +44,7 @@ export class PostgresLogStore implements LogStore {
       watch: new LineWatch(database),
       node: randomUUID(),
       writer: { host: hostname(), process: String(process.pid) },
+      held: new Set(),
     }
   }
 
@@ -78,10 +79,9 @@ export class PostgresLogStore implements LogStore {
     }
     if (row?.outcome !== 'claimed') throw notFound(sessionId)
     const { key, term, head, lines } = row
-    return {
-      type: 'claimed',
-      log: new PostgresLog(this.#parts, { tenant, id: sessionId, key, head, lines }, { term, claim }),
-    }
+    const log = new PostgresLog(this.#parts, { tenant, id: sessionId, key, head, lines }, { term, claim })
+    this.#parts.held.add(log)
+    return { type: 'claimed', log }
   }
 
   async list({ tenant }: Scope, query: SessionQuery): Promise<SessionPage> {
@@ -127,20 +127,28 @@ export class PostgresLogStore implements LogStore {
     await this.#database.close()
   }
 
-  /** Keeps the lease of this process, from the first claim on. */
+  /** Keeps the lease of this process, from the first claim on, and learns which sessions others have taken over. */
   async #beat(): Promise<void> {
-    const { node, writer } = this.#parts
-    const beat = (): Promise<unknown> =>
-      this.#database.call('select tapetree.beat($1, $2, $3, $4, $5)', [
-        node,
-        this.#address ?? null,
-        writer.host,
-        writer.process,
-        this.#leaseMs,
-      ])
+    const { node, writer, held } = this.#parts
+    const beat = async (logs: ReadonlySet<PostgresLog>): Promise<void> => {
+      const claims = [...logs].flatMap(({ claimed }) => claimed ?? [])
+      const lost = await this.#database.call<{ claim: string }>(
+        'select claim from tapetree.beat($1, $2, $3, $4, $5, $6, $7) as claim',
+        [
+          node,
+          this.#address ?? null,
+          writer.host,
+          writer.process,
+          this.#leaseMs,
+          claims.map(({ key }) => key),
+          claims.map(({ claim }) => claim),
+        ],
+      )
+      for (const { claim } of lost) for (const log of logs) log.lose(claim)
+    }
     // If a beat fails, the next one follows; the lease may end meanwhile, and then another process may claim.
-    this.#heart ??= setInterval(() => void beat().catch(() => undefined), this.#leaseMs / 3).unref()
-    await beat()
+    this.#heart ??= setInterval(() => void beat(held).catch(() => undefined), Math.min(this.#leaseMs / 3, 1000)).unref()
+    await beat(new Set())
   }
 
   async #find(tenant: string, sessionId: string): Promise<(StoredSession & { place: Place }) | undefined> {

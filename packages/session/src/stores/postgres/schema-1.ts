@@ -190,10 +190,15 @@ language sql stable security definer set search_path = tapetree, pg_temp as $$
   select exists (select from node where id = a_node and lease_until > clock_timestamp())
 $$;
 
-create function beat(a_node uuid, a_address text, a_host text, a_process text, lease_ms int) returns void
+-- Renews the lease of a node. Returns those of its claims that no longer hold.
+create function beat(
+  a_node uuid, a_address text, a_host text, a_process text, lease_ms int, keys bigint[], claims uuid[]
+) returns setof uuid
 language sql security definer set search_path = tapetree, pg_temp as $$
   insert into node values (a_node, a_address, a_host, a_process, clock_timestamp() + lease_ms * interval '1 ms')
-  on conflict (id) do update set lease_until = excluded.lease_until, address = coalesce(excluded.address, node.address)
+  on conflict (id) do update set lease_until = excluded.lease_until, address = coalesce(excluded.address, node.address);
+  select c.claim from unnest(keys, claims) as c (key, claim)
+  where not exists (select from session s where s.key = c.key and s.claim = c.claim)
 $$;
 
 create function end_node(a_node uuid) returns void

@@ -1,0 +1,42 @@
+import { SessionError, SessionStore } from '@tapetree/session'
+import { MemoryLogStore } from '@tapetree/session/log-store'
+import { changedPort } from '@tapetree/session/testing'
+import { expect, test } from 'vitest'
+import { script, scriptedModel } from '../testing/scripted-model.ts'
+import { allowAll, type Tool } from '../tools/tool.ts'
+import { AgentSession } from './agent-session.ts'
+import { onlyModel } from './model-choice.ts'
+
+test('a run stops at once when another process has taken its session over, and records nothing more', async () => {
+  const lost = new AbortController()
+  const memory = new MemoryLogStore()
+  const store = new SessionStore(changedPort(memory, { log: () => ({ lost: lost.signal }) }))
+  const started = Promise.withResolvers<void>()
+  const tool: Tool = {
+    ...scriptedModel(script()).tool('act'),
+    check: () => ({
+      access: [],
+      run: async ({ signal }) => {
+        started.resolve()
+        await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }))
+        return { content: 'stopped' }
+      },
+    }),
+  }
+  await using agent = await AgentSession.open({
+    models: onlyModel(scriptedModel(script().toolCall('c', 'act').toolResult('c', 'done').step().text('never'))),
+    tools: () => [tool],
+    gate: () => allowAll,
+    hasSubagents: false,
+    store,
+  })
+  const outcome = await agent.prompt('go')
+  if (outcome.type !== 'started') throw new Error(outcome.type)
+  await started.promise
+  const before = agent.session.head.seq
+  lost.abort(new SessionError('fenced', 'Another writer has taken over this session.'))
+  await expect(outcome.run.done).rejects.toMatchObject({ code: 'fenced' })
+  await using reader = await new SessionStore(memory).open(agent.session.id, { readOnly: true })
+  expect(reader.head.seq).toBe(before)
+  await expect(agent.prompt('more')).rejects.toMatchObject({ code: 'fenced' })
+})
