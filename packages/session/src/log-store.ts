@@ -1,6 +1,8 @@
 /** What a store of your own implements and uses. */
 export type { LogLine } from './log/log-lines.ts'
 export type {
+  AbandonedLog,
+  AbandonedOptions,
   AppendOptions,
   AppendResult,
   Claim,

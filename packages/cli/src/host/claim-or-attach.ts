@@ -57,12 +57,13 @@ function isOfAnotherMachine({ host }: Owner): boolean {
 
 /** Undefined if the owner does not answer now. */
 async function attachTo(
-  { socket }: Owner,
+  { address: where }: Owner,
   sessionId: string,
   { client, window }: ClaimOrAttachOptions,
 ): Promise<{ handle: RemoteSession; address: ServerAddress } | undefined> {
-  if (socket === undefined || !(await answers(socket))) return undefined
-  const address = { baseUrl: 'http://localhost', ...transportFor({ type: 'unix-socket', path: socket }) }
+  const path = where?.startsWith('unix:') ? where.slice('unix:'.length) : undefined
+  if (path === undefined || !(await answers(path))) return undefined
+  const address = { baseUrl: 'http://localhost', ...transportFor({ type: 'unix-socket', path }) }
   const handle = await RemoteSession.open({
     ...address,
     sessionId,

@@ -224,8 +224,8 @@ export class SessionHost implements AsyncDisposable {
   }
 
   async #claim(sessionId: string): Promise<Session> {
-    const { socketPath: socket } = this
-    return this.#options.store.open(sessionId, socket === undefined ? {} : { socket })
+    const { socketPath: path } = this
+    return this.#options.store.open(sessionId, path === undefined ? {} : { address: `unix:${path}` })
   }
 
   /** Applies the mode from the command line only once: the user may change it later. */

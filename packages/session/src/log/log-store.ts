@@ -19,12 +19,20 @@ export type Place = 'active' | 'archive' | 'trash'
 export interface LogStore {
   /** Creates a durable log with its header as the only line. Rejects with `session-exists`. */
   create(scope: Scope, sessionId: string, header: SealedLine): Promise<void>
-  /** Removes a log that was just created and not yet announced, such as an incomplete copy. */
+  /**
+   * Removes a log that was just created and not yet announced, such as an incomplete copy. Rejects with `session-owned`
+   * while it has a writer.
+   */
   discard(scope: Scope, sessionId: string): Promise<void>
   /** Opens for reading, even while another process writes. Rejects with `session-not-found`. Default place: `active`. */
   open(scope: Scope, sessionId: string, place?: Place): Promise<ReadableLog>
   /** Becomes the only writer, or returns the current one. */
   claim(scope: Scope, sessionId: string, options?: ClaimOptions): Promise<Claim>
+  /**
+   * Becomes the writer of active sessions whose writer has died without closing them. Absent if a session whose writer
+   * has died cannot be told from one that was closed, as with files.
+   */
+  claimAbandoned?(scope: Scope, options: AbandonedOptions): Promise<AbandonedLog[]>
   list(scope: Scope, query: SessionQuery): Promise<SessionPage>
   search(scope: Scope, query: SearchQuery): Promise<SearchHit[]>
   placeOf(scope: Scope, sessionId: string): Promise<Place | undefined>
@@ -43,8 +51,18 @@ export interface LogStore {
 export interface ClaimOptions {
   /** Write even if no kernel lock is available. */
   insist?: boolean
-  /** The socket on which the owner answers other processes. */
-  socket?: string
+  /** Where the owner answers other processes: `unix:` and the path of a socket, or the URL of a server. */
+  address?: string
+}
+
+export interface AbandonedOptions extends Pick<ClaimOptions, 'address'> {
+  /** At most this many; call again for more. */
+  limit: number
+}
+
+export interface AbandonedLog {
+  sessionId: string
+  log: WritableLog
 }
 
 export type Claim = { type: 'claimed'; log: WritableLog } | { type: 'owned'; owner: Owner }
@@ -54,7 +72,8 @@ export interface Owner {
   reason: string
   host?: string
   process?: string
-  socket?: string
+  /** Where it answers other processes: `unix:` and the path of a socket on its host, or the URL of a server. */
+  address?: string
   /** Set if nothing owns it, but it cannot be locked here. */
   cannotLock?: true
 }

@@ -3,6 +3,7 @@ import { SessionError } from '../errors.ts'
 import { isId, requireId } from '../line/ids.ts'
 import {
   localScope,
+  type AbandonedOptions,
   type ClaimOptions,
   type Durability,
   type LogStore,
@@ -109,6 +110,25 @@ export class SessionStore {
     const claimed = await this.#open.join(key, () => this.#claim(id, options))
     if (claimed.type === 'held') return this.#sessionOn(place, claimed, () => this.#open.leave(key, claimed))
     return this.#openReadable({ ...place, owner: claimed.owner }, await this.#port.open(this.scope, id))
+  }
+
+  /**
+   * Opens sessions whose writer has died without closing them, so that their runs can go on here. Empty if there are
+   * none, and with a store that cannot tell: files and memory.
+   */
+  async openAbandoned({ limit = 500, ...options }: Partial<AbandonedOptions> = {}): Promise<Session[]> {
+    this.#refuseIfClosed()
+    const claimed = (await this.#port.claimAbandoned?.(this.scope, { limit, ...options })) ?? []
+    return Promise.all(
+      claimed.map(async ({ sessionId: id, log }) => {
+        const key = this.#keyOf(id)
+        // This process may have lost it to the one that died.
+        await this.#open.end(key)
+        const held = await this.#open.join(key, () => this.#hold(log))
+        if (held.type === 'held') return this.#sessionOn({ id }, held, () => this.#open.leave(key, held))
+        throw new SessionError('session-owned', held.owner.reason)
+      }),
+    )
   }
 
   async #createIfMissing(id: string, options: Omit<CreateOptions, 'id'>): Promise<void> {

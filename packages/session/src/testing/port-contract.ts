@@ -165,8 +165,9 @@ function claims(it: It): void {
     await reader.close()
   })
 
-  it('a session with a writer is neither moved nor erased, and stays as it was', async ({ port }) => {
+  it('a session with a writer is neither moved, discarded nor erased, and stays as it was', async ({ port }) => {
     const log = await create(port)
+    await rejects(port.discard(localScope, 's'), 'session-owned')
     await rejects(port.move(localScope, 's', 'archive'), 'session-owned')
     await rejects(port.erase(localScope, 's'), 'session-owned')
     assert.equal(await port.placeOf(localScope, 's'), 'active')

@@ -278,6 +278,18 @@ const places: Mutant[] = [
       }),
     }),
   ],
+  [
+    'discards a session that has a writer',
+    () => ({
+      store: (port) => ({
+        discard: async (scope, id) => {
+          const claim = await port.claim(scope, id, { insist: true })
+          if (claim.type === 'claimed') await claim.log.close()
+          await port.discard(scope, id)
+        },
+      }),
+    }),
+  ],
   ['discards nothing', () => ({ store: () => ({ discard: async () => undefined }) })],
   ['keeps the blobs of an erased session', () => sharedBlobs(({ tenant }, id) => `${tenant}/${id}`)],
   ['keeps the checkpoint of an erased session', () => sharedCheckpoints(({ tenant }, id) => `${tenant}/${id}`)],

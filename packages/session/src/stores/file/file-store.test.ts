@@ -154,13 +154,13 @@ describe('file store on a modeled disk', () => {
     await onDisk(disk).restore('s')
   })
 
-  test('the owner file names the owner and its socket; a broken one only loses that', async () => {
+  test('the owner file names the owner and its address; a broken one only loses that', async () => {
     const disk = new MemoryDisk()
     await using session = await onDisk(disk).create({ id: 's' })
     await session.close()
-    const holder = await onDisk(disk).open('s', { socket: '/run/tapetree.sock' })
+    const holder = await onDisk(disk).open('s', { address: 'unix:/run/tapetree.sock' })
     const other = await onDisk(disk).open('s')
-    expect(other.owner).toMatchObject({ process: String(process.pid), socket: '/run/tapetree.sock' })
+    expect(other.owner).toMatchObject({ process: String(process.pid), address: 'unix:/run/tapetree.sock' })
     expect(other.readOnlyReason).toBe(`Process ${process.pid} on ${other.owner?.host} is writing this session.`)
     disk.put('/root/s/owner.json', 'not json')
     expect((await onDisk(disk).open('s')).readOnlyReason).toBe('Another process is writing this session.')

@@ -86,6 +86,8 @@ export class FileLogStore implements LogStore {
 
   async discard(scope: Scope, sessionId: string): Promise<void> {
     const folder = this.folderOf(scope, sessionId, 'active')
+    const lock = this.#port.exists(folder) ? await this.#lock(join(folder, 'lock')) : undefined
+    if (lock?.type === 'held') throw new SessionError('session-owned', `Session ${sessionId} is open. Close it first.`)
     const temporary = join(dirname(folder), unfinishedFolder, `${discardedPrefix}${randomBytes(6).toString('hex')}`)
     // Hidden in one step, if possible.
     const gone = await this.#port.rename(folder, temporary).then(
@@ -93,6 +95,7 @@ export class FileLogStore implements LogStore {
       () => folder,
     )
     this.#port.remove(gone)
+    if (lock?.type === 'locked') lock.lock.release()
   }
 
   async open(scope: Scope, sessionId: string, place?: Place): Promise<ReadableLog> {
@@ -360,8 +363,8 @@ export class FileLogStore implements LogStore {
       await this.#port.syncFolder(paths.folder)
       removeTemporaryFiles(this.#port, paths.blobs)
       if (paths.local !== undefined) removeTemporaryFiles(this.#port, paths.folder)
-      const socket = options.socket === undefined ? {} : { socket: options.socket }
-      await announceOwner(this.#port, paths.owner, { ...writer, ...socket })
+      const address = options.address === undefined ? {} : { address: options.address }
+      await announceOwner(this.#port, paths.owner, { ...writer, ...address })
       return new WritableFileLog({
         port: this.#port,
         paths,

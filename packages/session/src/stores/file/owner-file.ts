@@ -4,7 +4,7 @@ import { replaceFile } from './blob-files.ts'
 import type { FilePort } from './file-port.ts'
 import { readRange } from './recover.ts'
 
-/** Tells other processes who writes and on which socket they answer. Informational: the lock is authoritative. */
+/** Tells other processes who writes and where that process answers. Informational: the lock is authoritative. */
 export async function announceOwner(port: FilePort, path: string, owner: Omit<Owner, 'reason'>): Promise<void> {
   try {
     await replaceFile(port, path, `${JSON.stringify(owner)}\n`, { sync: false })
@@ -40,12 +40,12 @@ export async function readOwner(port: FilePort, path: string): Promise<Owner> {
   try {
     const fd = port.openRead(path)
     const bytes = await readRange(port, fd, { from: 0, to: maxOwnerBytes }).finally(() => port.close(fd))
-    const { host, process: pid, socket } = JSON.parse(Buffer.from(bytes).toString()) as Record<string, unknown>
+    const { host, process: pid, address } = JSON.parse(Buffer.from(bytes).toString()) as Record<string, unknown>
     return {
       reason: `Process ${String(pid)} on ${String(host)} is writing this session.`,
       host: String(host),
       process: String(pid),
-      ...(typeof socket === 'string' && { socket }),
+      ...(typeof address === 'string' && { address }),
     }
   } catch {
     return { reason: 'Another process is writing this session.' }

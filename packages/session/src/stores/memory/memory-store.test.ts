@@ -72,6 +72,7 @@ describe('memory log store', () => {
     const insisting = await port.claim(localScope, 's', { insist: true })
     expect(insisting.type).toBe('claimed')
     expect(await log.reclaim()).toEqual({ type: 'owned', owner: { reason: 'Another writer took over.' } })
+    if (insisting.type === 'claimed') await insisting.log.close()
     await port.discard(localScope, 's')
     expect(await port.placeOf(localScope, 's')).toBeUndefined()
     await port.close()

@@ -42,6 +42,8 @@ export class MemoryLogStore implements LogStore {
   }
 
   async discard(scope: Scope, sessionId: string): Promise<void> {
+    if (this.#sessionsOf(scope).get(sessionId)?.owner !== undefined)
+      throw new SessionError('session-owned', `Session ${sessionId} is open. Close it first.`)
     this.#sessionsOf(scope).delete(sessionId)
   }
 

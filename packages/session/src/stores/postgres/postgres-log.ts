@@ -64,9 +64,10 @@ export class PostgresLog implements WritableLog {
     return this.#held && !this.#isReclaiming ? { key: this.#session.key, claim: this.#held.claim } : undefined
   }
 
-  /** The database no longer knows a claim. It may be an older one of this log. */
-  lose(claim: string): void {
-    if (this.claimed?.claim !== claim) return
+  /** The database no longer knows a claim. It may be an older one, or of another log. */
+  lose(lost: { key: string; claim: string }): void {
+    const { claimed } = this
+    if (claimed?.key !== lost.key || claimed.claim !== lost.claim) return
     this.#lost.abort(new SessionError('fenced', 'Another writer has taken over this session.'))
   }
 
@@ -226,12 +227,12 @@ const maxBatchBytes = 4 * 1024 * 1024
 
 /** An owner as the database returns it. */
 export function ownerOf(json: string): Owner {
-  const { host, process, socket } = JSON.parse(json) as { host: string; process: string; socket: string | null }
+  const { host, process, address } = JSON.parse(json) as { host: string; process: string; address: string | null }
   return {
     reason: `Process ${process} on ${host} is writing this session.`,
     host,
     process,
-    ...(socket !== null && { socket }),
+    ...(address !== null && { address }),
   }
 }
 

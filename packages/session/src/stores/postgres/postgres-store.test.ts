@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { sealLine } from '../../line/seal-line.ts'
@@ -253,6 +254,75 @@ describe.skipIf(missingPostgres !== undefined)('PostgreSQL store', () => {
         await client.end()
       }
     }
+  })
+
+  describe('sessions of a process that died', () => {
+    /** A store whose process ended without closing its sessions. */
+    const leaveBehind = async (names: readonly string[]): Promise<void> => {
+      const port = new PostgresLogStore({ url: server.urlFor('app', 'sessions'), connections: 2 })
+      for (const id of names) {
+        await port.create(localScope, id, sealLine({ type: 'session', id }, 1))
+        await port.claim(localScope, id)
+      }
+      await port.close()
+    }
+    const ids = Array.from({ length: 7 }, (_, index) => `s${index}`)
+
+    test('are claimed together, a number at a time, each by one process only', async () => {
+      await leaveBehind(ids)
+      const [first, second] = [openPort(), openPort()]
+      await claimed(await first.claim(localScope, 's0')).close()
+      const [some, others] = await Promise.all([
+        first.claimAbandoned(localScope, { limit: 4 }),
+        second.claimAbandoned(localScope, { limit: 4 }),
+      ])
+      const [rest, none] = [
+        await first.claimAbandoned(localScope, { limit: 4 }),
+        await second.claimAbandoned(localScope, { limit: 4 }),
+      ]
+      const all = [...some, ...others, ...rest].map(({ sessionId }) => sessionId)
+      expect([all.toSorted(), none]).toEqual([ids.slice(1), []])
+      for (const { log } of [...some, ...others, ...rest]) {
+        expect(log.term).toBe(2)
+        const line = sealLine({ type: 'message', id: 'm' }, 2)
+        expect(await log.append([line], { term: 1, head: 1, durability: 'durable' })).toMatchObject({ type: 'fenced' })
+        expect(await log.append([line], { term: 2, head: 1, durability: 'durable' })).toMatchObject({
+          type: 'appended',
+        })
+        await log.close()
+      }
+      await empty()
+    })
+
+    test('are opened by a session store, unlike those of living processes, closed ones and those of other tenants', async () => {
+      await leaveBehind(['dead'])
+      const living = openPort()
+      await createAndClaim(living)
+      const port = openPort()
+      expect(await new SessionStore(port, { scope: { tenant: 'other' } }).openAbandoned()).toEqual([])
+      const opened = await new SessionStore(port).openAbandoned()
+      expect(opened.map(({ id }) => id)).toEqual(['dead'])
+      for (const session of opened) {
+        await user(session, 'going on')
+        expect(await said(session)).toEqual(['user: going on'])
+        await session.close()
+      }
+      await empty()
+    })
+
+    test('the claims of a call whose answer was lost are returned by the next one', async () => {
+      await leaveBehind(['a', 'b'])
+      const statement = `select id, term from tapetree.claim_abandoned('local', '${randomUUID()}', '${randomUUID()}', 10) order by id`
+      const client = await server.connect('app', 'sessions')
+      const twice = [(await client.query(statement)).rows, (await client.query(statement)).rows]
+      await client.end()
+      const rows = [
+        { id: 'a', term: 2 },
+        { id: 'b', term: 2 },
+      ]
+      expect(twice).toEqual([rows, rows])
+      await empty()
+    })
   })
 
   describe('migrations', () => {

@@ -3,7 +3,16 @@ import { hostname } from 'node:os'
 import { SessionError } from '../../errors.ts'
 import { requireId } from '../../line/ids.ts'
 import type { SealedLine } from '../../line/seal-line.ts'
-import type { Claim, ClaimOptions, LogStore, Place, ReadableLog, Scope } from '../../log/log-store.ts'
+import type {
+  AbandonedLog,
+  AbandonedOptions,
+  Claim,
+  ClaimOptions,
+  LogStore,
+  Place,
+  ReadableLog,
+  Scope,
+} from '../../log/log-store.ts'
 import type { SearchHit, SearchQuery, SessionPage, SessionQuery } from '../../state/session-info.ts'
 import { SessionStore, type SessionStoreOptions } from '../../store/session-store.ts'
 import { AppendQueue } from './append-queue.ts'
@@ -57,7 +66,7 @@ export class PostgresLogStore implements LogStore {
   }
 
   async discard({ tenant }: Scope, sessionId: string): Promise<void> {
-    await this.#database.call('select tapetree.erase_session($1, $2, true)', [tenant, sessionId])
+    await this.#remove(tenant, sessionId)
   }
 
   async open({ tenant }: Scope, sessionId: string, place: Place = 'active'): Promise<ReadableLog> {
@@ -67,7 +76,7 @@ export class PostgresLogStore implements LogStore {
   }
 
   async claim({ tenant }: Scope, sessionId: string, options: ClaimOptions = {}): Promise<Claim> {
-    this.#address = options.socket ?? this.#address
+    this.#address = options.address ?? this.#address
     await this.#beat()
     const claim = randomUUID()
     const [row] = await this.#database.call<ClaimRow>(
@@ -78,10 +87,19 @@ export class PostgresLogStore implements LogStore {
       return { type: 'owned', owner: row.owner === null ? { reason: 'Another process owns it.' } : ownerOf(row.owner) }
     }
     if (row?.outcome !== 'claimed') throw notFound(sessionId)
-    const { key, term, head, lines } = row
-    const log = new PostgresLog(this.#parts, { tenant, id: sessionId, key, head, lines }, { term, claim })
-    this.#parts.held.add(log)
-    return { type: 'claimed', log }
+    return { type: 'claimed', log: this.#hold({ ...row, tenant, id: sessionId }, claim) }
+  }
+
+  async claimAbandoned({ tenant }: Scope, { limit, address }: AbandonedOptions): Promise<AbandonedLog[]> {
+    this.#address = address ?? this.#address
+    await this.#beat()
+    // One id for all of them, so that a call that lost its answer finds them when it is repeated.
+    const claim = randomUUID()
+    const rows = await this.#database.call<{ id: string; key: string; term: number; head: number; lines: number }>(
+      'select id, key, term, head, lines from tapetree.claim_abandoned($1, $2, $3, $4)',
+      [tenant, this.#parts.node, claim, limit],
+    )
+    return rows.map((row) => ({ sessionId: row.id, log: this.#hold({ ...row, tenant }, claim) }))
   }
 
   async list({ tenant }: Scope, query: SessionQuery): Promise<SessionPage> {
@@ -101,16 +119,14 @@ export class PostgresLogStore implements LogStore {
       'select tapetree.move_session($1, $2, $3) as outcome',
       [tenant, sessionId, place],
     )
-    refuse(row?.outcome, sessionId)
+    if (row?.outcome === 'missing') throw notFound(sessionId)
+    if (row?.outcome === 'owned') throw owned(sessionId)
   }
 
   /** The rows are deleted in one transaction. Their pages are overwritten when the database vacuums the tables. */
   async erase({ tenant }: Scope, sessionId: string): Promise<void> {
-    const [row] = await this.#database.call<{ outcome: string }>(
-      'select tapetree.erase_session($1, $2, false) as outcome',
-      [tenant, sessionId],
-    )
-    refuse(row?.outcome, sessionId)
+    const { outcome } = await this.#remove(tenant, sessionId)
+    if (outcome === 'missing') throw notFound(sessionId)
   }
 
   async check(): Promise<void> {
@@ -132,8 +148,8 @@ export class PostgresLogStore implements LogStore {
     const { node, writer, held } = this.#parts
     const beat = async (logs: ReadonlySet<PostgresLog>): Promise<void> => {
       const claims = [...logs].flatMap(({ claimed }) => claimed ?? [])
-      const lost = await this.#database.call<{ claim: string }>(
-        'select claim from tapetree.beat($1, $2, $3, $4, $5, $6, $7) as claim',
+      const lost = await this.#database.call<{ key: string; claim: string }>(
+        'select key, claim from tapetree.beat($1, $2, $3, $4, $5, $6, $7)',
         [
           node,
           this.#address ?? null,
@@ -144,11 +160,27 @@ export class PostgresLogStore implements LogStore {
           claims.map(({ claim }) => claim),
         ],
       )
-      for (const { claim } of lost) for (const log of logs) log.lose(claim)
+      for (const each of lost) for (const log of logs) log.lose(each)
     }
     // If a beat fails, the next one follows; the lease may end meanwhile, and then another process may claim.
     this.#heart ??= setInterval(() => void beat(held).catch(() => undefined), Math.min(this.#leaseMs / 3, 1000)).unref()
     await beat(new Set())
+  }
+
+  #hold({ term, ...session }: StoredSession & { term: number }, claim: string): PostgresLog {
+    const log = new PostgresLog(this.#parts, session, { term, claim })
+    this.#parts.held.add(log)
+    return log
+  }
+
+  /** Rejects with `session-owned` while it has a writer. */
+  async #remove(tenant: string, sessionId: string): Promise<{ outcome: string | undefined }> {
+    const [row] = await this.#database.call<{ outcome: string }>('select tapetree.erase_session($1, $2) as outcome', [
+      tenant,
+      sessionId,
+    ])
+    if (row?.outcome === 'owned') throw owned(sessionId)
+    return { outcome: row?.outcome }
   }
 
   async #find(tenant: string, sessionId: string): Promise<(StoredSession & { place: Place }) | undefined> {
@@ -165,11 +197,8 @@ type ClaimRow =
   | { outcome: 'owned'; owner: string | null }
   | { outcome: 'missing' }
 
-function refuse(outcome: string | undefined, sessionId: string): void {
-  if (outcome === 'missing') throw notFound(sessionId)
-  if (outcome === 'owned') {
-    throw new SessionError('session-owned', `Session ${sessionId} is open in another process. Close it first.`)
-  }
+function owned(sessionId: string): SessionError {
+  return new SessionError('session-owned', `Session ${sessionId} is open in another process. Close it first.`)
 }
 
 function notFound(sessionId: string): SessionError {

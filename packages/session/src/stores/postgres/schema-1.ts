@@ -35,6 +35,8 @@ create table session (
   is_text_stale boolean not null default true,
   unique (tenant, id)
 ) with (fillfactor = 70);
+-- An append changes neither the node nor this index.
+create index session_node on session (node) where node is not null;
 
 create table entry (
   key bigint not null,
@@ -193,11 +195,11 @@ $$;
 -- Renews the lease of a node. Returns those of its claims that no longer hold.
 create function beat(
   a_node uuid, a_address text, a_host text, a_process text, lease_ms int, keys bigint[], claims uuid[]
-) returns setof uuid
+) returns table (key bigint, claim uuid)
 language sql security definer set search_path = tapetree, pg_temp as $$
   insert into node values (a_node, a_address, a_host, a_process, clock_timestamp() + lease_ms * interval '1 ms')
   on conflict (id) do update set lease_until = excluded.lease_until, address = coalesce(excluded.address, node.address);
-  select c.claim from unnest(keys, claims) as c (key, claim)
+  select c.key, c.claim from unnest(keys, claims) as c (key, claim)
   where not exists (select from session s where s.key = c.key and s.claim = c.claim)
 $$;
 
@@ -220,7 +222,7 @@ begin
     return query select 'missing', null::bigint, null::int, null::int, null::int, null::text;
   elsif held.claim is distinct from a_claim and held.node is not null and not is_forced and is_living(held.node) then
     return query select 'owned', held.key, null::int, null::int, null::int,
-      (select json_build_object('host', n.host, 'process', n.process, 'socket', n.address)::text from node n where n.id = held.node);
+      (select json_build_object('host', n.host, 'process', n.process, 'address', n.address)::text from node n where n.id = held.node);
   else
     if held.claim is distinct from a_claim then
       update session s set term = s.term + 1, node = a_node, claim = a_claim where s.key = held.key;
@@ -228,6 +230,29 @@ begin
     end if;
     return query select 'claimed', held.key, held.term, held.head, held.lines, null::text;
   end if;
+end $$;
+
+-- Claims sessions whose node no longer lives. Those that another call is claiming are left to it. A repeated call returns
+-- what its first one has claimed.
+create function claim_abandoned(a_tenant text, a_node uuid, a_claim uuid, max_sessions int)
+returns table (id text, key bigint, term int, head int, lines int)
+language plpgsql security definer set search_path = tapetree, pg_temp as $$
+#variable_conflict use_column
+declare dead uuid[];
+begin
+  perform require_tenant(a_tenant);
+  dead := array(
+    select o.node from (select distinct s.node from session s where s.node is not null) o
+    where o.node <> a_node and not is_living(o.node)
+  );
+  update session s set term = s.term + 1, node = a_node, claim = a_claim
+  where s.key in (
+    select o.key from session o
+    where o.node = any (dead) and o.tenant = a_tenant and o.place = 'active'
+    limit max_sessions for update skip locked
+  );
+  return query select s.id, s.key, s.term, s.head, s.lines from session s
+    where s.node = a_node and s.claim = a_claim and s.tenant = a_tenant;
 end $$;
 
 -- The new term of the writer; null if another one took over.
@@ -247,7 +272,7 @@ $$;
 
 create function owner_of(a_tenant text, a_key bigint) returns text
 language sql stable security definer set search_path = tapetree, pg_temp as $$
-  select json_build_object('host', n.host, 'process', n.process, 'socket', n.address)::text
+  select json_build_object('host', n.host, 'process', n.process, 'address', n.address)::text
   from session s join node n on n.id = s.node and n.lease_until > clock_timestamp()
   where s.tenant = a_tenant and s.key = a_key and s.tenant = coalesce(bound_tenant(), s.tenant)
 $$;
@@ -330,14 +355,14 @@ begin
   return 'moved';
 end $$;
 
-create function erase_session(a_tenant text, a_id text, is_forced boolean) returns text
+create function erase_session(a_tenant text, a_id text) returns text
 language plpgsql security definer set search_path = tapetree, pg_temp as $$
 declare held session;
 begin
   perform require_tenant(a_tenant);
   select * into held from session where tenant = a_tenant and id = a_id for update;
   if held.key is null then return 'missing'; end if;
-  if not is_forced and held.node is not null and is_living(held.node) then return 'owned'; end if;
+  if held.node is not null and is_living(held.node) then return 'owned'; end if;
   delete from entry where key = held.key;
   delete from blob where key = held.key;
   delete from derived where key = held.key;
