@@ -1,6 +1,13 @@
 import { SessionError, type Place, type Scope, type SearchQuery, type SessionQuery } from '@tapetree/session'
 import type { AppendOptions, AppendResult, Claim, ClaimOptions, LogStore } from '@tapetree/session/log-store'
-import { NewestHits, pageOf, readSessionInfo, searchLog, type WritableLog } from '@tapetree/session/log-store'
+import {
+  NewestHits,
+  pageOf,
+  readSessionInfo,
+  searchLog,
+  type StoredLine,
+  type WritableLog,
+} from '@tapetree/session/log-store'
 import type { Position, SealedLine } from '@tapetree/session/format'
 import { createHash } from 'node:crypto'
 import { DatabaseSync, type SQLInputValue } from 'node:sqlite'
@@ -9,9 +16,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 const tables = `
   pragma journal_mode = wal; pragma synchronous = full; pragma busy_timeout = 5000;
   create table if not exists sessions (key integer primary key autoincrement, tenant, id, place default 'active', term default 0, owner, unique (tenant, id));
-  create table if not exists lines (session, seq, at, bytes, primary key (session, seq)) without rowid;
-  create table if not exists files (session, name, bytes, primary key (session, name)) without rowid;
-  create index if not exists positions on lines (session, at);`
+  create table if not exists lines (session, seq, bytes, primary key (session, seq)) without rowid;
+  create table if not exists files (session, name, bytes, primary key (session, name)) without rowid;`
 type Row = { key: number; id: string; place: Place; term: number; owner: number | null }
 
 /** Sessions in one SQLite file, for the processes of one machine. */
@@ -32,7 +38,8 @@ export class SqliteStore implements LogStore {
   }
 
   async discard(scope: Scope, id: string) {
-    const key = this.#find(scope, id)?.key ?? 0
+    if (!this.#find(scope, id)) return
+    const { key } = this.#unowned(scope, id)
     for (const table of ['lines', 'files']) run(this.#db, `delete from ${table} where session = ?`, key)
     run(this.#db, 'delete from sessions where key = ?', key)
   }
@@ -130,11 +137,11 @@ class SqliteLog implements WritableLog {
   }
 
   async *lines(from: number) {
-    for (let at = from; ;) {
-      const lines = this.#lines('at >= ? order by at limit 500', at)
-      if (lines.length === 0) return
+    for (let next: number | undefined = from; ;) {
+      const lines = this.#lines('seq > ? order by seq limit 500', next)
+      next = lines.at(-1)?.next
+      if (next === undefined) return
       yield lines
-      at = (lines.at(-1)?.at ?? 0) + 1
     }
   }
 
@@ -143,7 +150,7 @@ class SqliteLog implements WritableLog {
   }
 
   async readAt(positions: readonly Position[]) {
-    return positions.map(({ at }) => this.#lines('at = ?', at)[0]?.bytes ?? new Uint8Array())
+    return positions.map(({ at }) => this.#lines('seq = ?', at + 1)[0]?.bytes ?? new Uint8Array())
   }
 
   async unfinishedBytes() {
@@ -175,12 +182,11 @@ class SqliteLog implements WritableLog {
     }
   }
 
-  insert({ text }: SealedLine): Position {
-    const { seq, at, size } = this.#head()
+  insert({ text }: SealedLine) {
+    const seq = this.#head().seq + 1
     const bytes = Buffer.from(text)
-    const position = { at: at + size + 1, size: bytes.length }
-    run(this.#db, 'insert into lines values (?, ?, ?, ?)', this.#key, seq + 1, position.at, bytes)
-    return position
+    run(this.#db, 'insert into lines values (?, ?, ?)', this.#key, seq, bytes)
+    return { at: seq - 1, size: bytes.length, next: seq }
   }
 
   async reclaim(): Promise<Claim> {
@@ -221,12 +227,12 @@ class SqliteLog implements WritableLog {
 
   #head() {
     const [last] = this.#lines('true order by seq desc limit 1')
-    return last ?? { seq: 0, at: -1, size: 0, bytes: new Uint8Array() }
+    return last ?? { seq: 0 }
   }
 
   #lines(where: string, ...values: SQLInputValue[]) {
-    const query = `select seq, at, length(bytes) as size, bytes from lines where session = ? and ${where}`
-    return all<Position & { seq: number; bytes: Uint8Array }>(this.#db, query, this.#key, ...values)
+    const query = `select seq, seq - 1 as at, length(bytes) as size, seq as next, bytes from lines where session = ? and ${where}`
+    return all<StoredLine & { seq: number }>(this.#db, query, this.#key, ...values)
   }
 
   #save(name: string, bytes: Uint8Array) {

@@ -60,7 +60,7 @@ export class BytesLog implements ReadableLog {
     const batch: StoredLine[] = []
     let at = from
     for (let end = this.#bytes.indexOf(0x0a, at); end !== -1; end = this.#bytes.indexOf(0x0a, at)) {
-      batch.push({ at, size: end - at, bytes: this.#bytes.subarray(at, end) })
+      batch.push({ at, size: end - at, next: end + 1, bytes: this.#bytes.subarray(at, end) })
       at = end + 1
     }
     yield batch

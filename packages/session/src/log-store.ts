@@ -8,6 +8,7 @@ export type {
   Claim,
   ClaimOptions,
   DerivedFile,
+  LinePosition,
   LogStore,
   ReadableLog,
   StoredLine,

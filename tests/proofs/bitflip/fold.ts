@@ -24,7 +24,7 @@ export function foldBytes(bytes: Uint8Array, lines: readonly IntactLine[], range
   const stop = lines[range.to]?.placed.at ?? bytes.length
   let from = state.end
   for (let end = bytes.indexOf(0x0a, from); end !== -1 && from < stop; end = bytes.indexOf(0x0a, from)) {
-    reading.take({ at: from, size: end - from, bytes: bytes.subarray(from, end) })
+    reading.take({ at: from, size: end - from, next: end + 1, bytes: bytes.subarray(from, end) })
     from = end + 1
   }
   reading.finish()

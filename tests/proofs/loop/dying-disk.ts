@@ -12,6 +12,7 @@ import type {
   AppendResult,
   Claim,
   DerivedFile,
+  LinePosition,
   LogStore,
   StoredLine,
   WritableLog,
@@ -108,7 +109,7 @@ export class DyingDisk implements LogStore {
 
   /** Undefined where the process died over it. */
   #write(lines: readonly SealedLine[]): AppendResult | undefined {
-    const positions: Position[] = []
+    const positions: LinePosition[] = []
     for (const line of lines) {
       const isLast = this.#death !== undefined && --this.#death.line === 0
       if (isLast && this.#death?.when === 'before') this.die()
@@ -119,10 +120,10 @@ export class DyingDisk implements LogStore {
     return this.isDead ? undefined : { type: 'appended', positions }
   }
 
-  #push(text: string): Position {
+  #push(text: string): LinePosition {
     const bytes = encoder.encode(text)
-    const last = this.#lines.at(-1)
-    const position = { at: last ? last.at + last.size + 1 : 0, size: bytes.length }
+    const at = this.#lines.at(-1)?.next ?? 0
+    const position = { at, size: bytes.length, next: at + bytes.length + 1 }
     this.#lines.push({ ...position, bytes })
     return position
   }

@@ -15,14 +15,13 @@ export interface DiskLine {
   [member: string]: unknown
 }
 
-/** Where a line lies in its store: the offset of its first byte, and its length without the newline. */
+/**
+ * Where a line lies in its store. `at` grows from line to line, and only the store knows what it counts; `size` is the
+ * length in bytes, without the newline. Byte k of a line is at `at + k`.
+ */
 export interface Position {
   at: number
   size: number
-}
-
-export function nextPosition({ at, size }: Position): number {
-  return at + size + 1
 }
 
 export type Draft<T> = T extends unknown ? Omit<T, 'seq' | 'id' | 'timestamp' | 'parentId'> & { id?: string } : never

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { writeCheckpoint } from './checkpoint.ts'
-import { nextPosition, type DiskLine, type Position } from '../line/line.ts'
+import type { DiskLine, Position } from '../line/line.ts'
 import type { ReadableLog, StoredLine } from './log-store.ts'
 import { checksum, sealLine } from '../line/seal-line.ts'
 import { Session } from '../store/session.ts'
@@ -172,7 +172,7 @@ async function checkpointOf(
   options: { newestNodes?: number } = {},
 ): Promise<string> {
   const { state } = await SessionReader.open(new TextLog(lines.slice(0, at)), { whole: true })
-  const endsIntact = state.last.seq === state.seq && nextPosition(state.last) === state.end
+  const endsIntact = state.last.seq === state.seq && state.last.at + state.last.size + 1 === state.end
   return endsIntact ? writeCheckpoint(state, options) : checkpointOf(lines, at - 1, options)
 }
 
@@ -207,8 +207,9 @@ class TextLog implements ReadableLog {
     let at = 0
     for (const line of lines) {
       const bytes = new TextEncoder().encode(line)
-      this.#lines.push({ at, size: bytes.length, bytes })
-      at += bytes.length + 1
+      const next = at + bytes.length + 1
+      this.#lines.push({ at, size: bytes.length, next, bytes })
+      at = next
     }
   }
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { SessionError } from '../errors.ts'
 import { GroupCommit, type CommitHost, type Committed, type Pending, type UnsettledLine } from './group-commit.ts'
-import type { AppendResult, Durability, WritableLog } from './log-store.ts'
+import type { AppendResult, Durability, LinePosition, WritableLog } from './log-store.ts'
 import type { SealedLine } from '../line/seal-line.ts'
 
 describe('group commit', () => {
@@ -67,10 +67,10 @@ describe('group commit', () => {
   test('an unknown outcome is settled by reading: written lines are acknowledged', async () => {
     const { commit, committed } = setUp({
       result: () => ({ type: 'unknown', cause: new Error('connection lost') }),
-      settle: (lines) => lines.map((_, index) => ({ at: index * 10, size: 9 })),
+      settle: (lines) => lines.map((_, index) => ({ at: index * 10, size: 9, next: index * 10 + 10 })),
     })
     const { position } = await commit.append(line('a'))
-    expect(position).toEqual({ at: 10, size: 9 })
+    expect(position).toEqual({ at: 10, size: 9, next: 20 })
     expect(committed).toEqual(['writer', 'a'])
   })
 
@@ -181,7 +181,7 @@ interface Setup {
   durability?: Durability
   before?: () => Promise<void>
   result?: () => AppendResult | undefined
-  settle?: (lines: readonly UnsettledLine[]) => { at: number; size: number }[] | undefined
+  settle?: (lines: readonly UnsettledLine[]) => LinePosition[] | undefined
   expectation?: CommitHost['expectation']
   onCommit?: (id: string) => void
 }
@@ -194,7 +194,7 @@ function setUp(options: Setup = {}) {
   let hasAnnounced = false
   const answer = (lines: readonly SealedLine[]): AppendResult => {
     sent.push(lines.map(({ text }) => (JSON.parse(text) as { id: string }).id))
-    return options.result?.() ?? { type: 'appended', positions: lines.map((_, index) => ({ at: index, size: 1 })) }
+    return options.result?.() ?? { type: 'appended', positions: lines.map((_, at) => ({ at, size: 1, next: at + 1 })) }
   }
   const append: WritableLog['append'] = (lines) =>
     options.durability === 'accepted' ? answer(lines) : Promise.resolve(options.before?.()).then(() => answer(lines))

@@ -1,6 +1,6 @@
 import { SessionError } from '../errors.ts'
-import type { DiskLine, Position, Line } from '../line/line.ts'
-import type { AppendResult, Durability, WritableLog } from './log-store.ts'
+import type { DiskLine, Line } from '../line/line.ts'
+import type { AppendResult, Durability, LinePosition, WritableLog } from './log-store.ts'
 import { sealBody, type SealedLine } from '../line/seal-line.ts'
 import { fromDisk } from '../line/codec.ts'
 import type { Listeners } from '../util/listeners.ts'
@@ -16,7 +16,7 @@ export interface Pending {
 export interface Committed {
   line: DiskLine
   sealed: SealedLine
-  position: Position
+  position: LinePosition
 }
 
 export interface CommitHost {
@@ -32,7 +32,7 @@ export interface CommitHost {
    * Called if the outcome of a batch is unknown. Returns the positions of its lines, or undefined if they are
    * not in the log. Rejects if that cannot be found out.
    */
-  settleUnknown(lines: readonly UnsettledLine[]): Promise<Position[] | undefined>
+  settleUnknown(lines: readonly UnsettledLine[]): Promise<LinePosition[] | undefined>
   /** Called with a reason when lines begin to wait for the store, and with undefined when they no longer do. */
   waiting(reason: string | undefined): void
 }
@@ -221,11 +221,11 @@ export class GroupCommit {
     return this.#queue.splice(0, end === -1 ? maxBatchLines : Math.min(Math.max(end, 1), maxBatchLines))
   }
 
-  #succeed({ waiting, lines, sealed }: Batch, positions: readonly Position[]): void {
+  #succeed({ waiting, lines, sealed }: Batch, positions: readonly LinePosition[]): void {
     const committed = lines.map(({ line }, index) => ({
       line,
       sealed: sealed[index] as SealedLine,
-      position: positions[index] as Position,
+      position: positions[index] as LinePosition,
     }))
     this.#endWait()
     this.#host.committed(committed)

@@ -16,8 +16,8 @@ async function travelled(texts: readonly string[], through: number, after = 0): 
   let at = 0
   const stored = texts.map((text) => {
     const bytes = new TextEncoder().encode(text)
-    const line = { at, size: bytes.length, bytes }
-    at += bytes.length + 1
+    const line = { at, size: bytes.length, next: at + bytes.length + 1, bytes }
+    at = line.next
     return line
   })
   const log: Pick<ReadableLog, 'lines' | 'seek'> = {

@@ -78,7 +78,12 @@ export interface Owner {
   cannotLock?: true
 }
 
-export interface StoredLine extends Position {
+/** The position of a line, and of the one after it, which may not exist yet. The first line is at 0. */
+export interface LinePosition extends Position {
+  next: number
+}
+
+export interface StoredLine extends LinePosition {
   /** Without the newline. For an over-long line only the first bytes. */
   bytes: Uint8Array
 }
@@ -121,7 +126,7 @@ export interface AppendOptions {
 }
 
 export type AppendResult =
-  | { type: 'appended'; positions: Position[] }
+  | { type: 'appended'; positions: LinePosition[] }
   /** Another writer took over. No line of this batch counts. */
   | { type: 'fenced'; reason: string }
   /**

@@ -29,8 +29,9 @@ function read(texts: readonly string[]): { state: SessionState; accepted: string
   let at = 0
   for (const text of texts) {
     const bytes = encoder.encode(text)
-    reading.take({ at, size: bytes.length, bytes })
-    at += bytes.length + 1
+    const next = at + bytes.length + 1
+    reading.take({ at, size: bytes.length, next, bytes })
+    at = next
   }
   reading.finish()
   return { state, accepted, damage: state.damage.map(({ seq, count, reason }) => `${seq}+${count}: ${reason}`) }
@@ -161,7 +162,7 @@ describe('reading', () => {
     const state = new SessionState({ isWhole: true })
     const reading = new Reading(state)
     const beginning = encoder.encode(JSON.stringify(said('a', null)))
-    reading.take({ at: 0, size: maxReadLineBytes + 1, bytes: beginning })
+    reading.take({ at: 0, size: maxReadLineBytes + 1, next: maxReadLineBytes + 2, bytes: beginning })
     reading.finish()
     expect(state.damage).toMatchObject([
       { reason: `longer than ${maxReadLineBytes} bytes`, size: maxReadLineBytes + 1 },
@@ -173,7 +174,7 @@ describe('reading', () => {
     const state = new SessionState({ isWhole: true })
     const reading = new Reading(state)
     const bytes = encoder.encode('x')
-    for (let at = 0; at < 2_000_000; at += 2) reading.take({ at, size: 1, bytes })
+    for (let at = 0; at < 2_000_000; at += 2) reading.take({ at, size: 1, next: at + 2, bytes })
     reading.finish()
     expect(state.damage).toMatchObject([{ seq: 1, count: 1_000_000, at: 0, size: 1_999_999 }])
   })

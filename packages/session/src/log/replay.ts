@@ -1,4 +1,4 @@
-import { maxReadLineBytes, nextPosition, type DiskLine, type Position } from '../line/line.ts'
+import { maxReadLineBytes, type DiskLine, type Position } from '../line/line.ts'
 import type { ReadableLog, StoredLine } from './log-store.ts'
 import { takeApart } from '../line/merged-line.ts'
 import { parseLine, salvageHead, shortestPlainLine, type ParsedLine } from '../line/parse-line.ts'
@@ -45,7 +45,7 @@ export class Reading {
   }
 
   take(stored: StoredLine): void {
-    this.#state.end = nextPosition(stored)
+    this.#state.end = stored.next
     const bytes = textOf(stored)
     if (!bytes) return
     const parsed = parseStored(stored, bytes)
@@ -130,7 +130,7 @@ function placeOf({ at, size }: Position): Position {
 }
 
 /** The bytes to parse, without a byte order mark; undefined if none are left. */
-export function textOf({ at, bytes }: StoredLine): Uint8Array | undefined {
+export function textOf({ at, bytes }: Pick<StoredLine, 'at' | 'bytes'>): Uint8Array | undefined {
   const text = at === 0 && startsWithByteOrderMark(bytes) ? bytes.subarray(3) : bytes
   return isBlank(text) ? undefined : text
 }

@@ -121,7 +121,7 @@ function firstLineOf(bytes: Uint8Array): Uint8Array | undefined {
   for (let at = 0; at < bytes.length;) {
     const end = bytes.indexOf(newline, at)
     const line = bytes.subarray(at, end === -1 ? undefined : end)
-    const text = textOf({ at, size: line.length, bytes: line })
+    const text = textOf({ at, bytes: line })
     if (text || end === -1) return text
     at = end + 1
   }

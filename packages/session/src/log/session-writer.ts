@@ -12,13 +12,11 @@ import {
   isNote,
   lineKind,
   maxNesting,
-  nextPosition,
   type DiskLine,
   type EntryDraft,
-  type Position,
   type RecordDraft,
 } from '../line/line.ts'
-import type { Durability, WritableLog } from './log-store.ts'
+import type { Durability, LinePosition, WritableLog } from './log-store.ts'
 import { isTooDeep, parseLine } from '../line/parse-line.ts'
 import type { SessionReader } from './session-reader.ts'
 import { Listeners } from '../util/listeners.ts'
@@ -268,7 +266,7 @@ export class SessionWriter {
     const { state } = this.#reader
     for (const { line, sealed, position } of lines) {
       state.apply(line, { seq: sealed.seq, crc: sealed.crc, at: position.at, size: position.size })
-      state.end = nextPosition(position)
+      state.end = position.next
       if (line.type === 'writer') this.#announcedTerm = state.term
       if (line.type === 'compaction') this.#reader.forgetEntries()
       if (isEntry(line)) this.#reader.keepNew(sealed)
@@ -282,7 +280,7 @@ export class SessionWriter {
     this.#settling ??= this.#settleUnknown(lines)
       .then((positions) => {
         if (!positions) return
-        this.#takeIn(lines.map((each, index) => ({ ...each, position: positions[index] as Position })))
+        this.#takeIn(lines.map((each, index) => ({ ...each, position: positions[index] as LinePosition })))
         this.#plannedLeaf = this.#reader.state.leaf?.id ?? null
       })
       .catch((error: unknown) => {
@@ -295,7 +293,7 @@ export class SessionWriter {
     return this.#settling
   }
 
-  async #settleUnknown(lines: readonly UnsettledLine[]): Promise<Position[] | undefined> {
+  async #settleUnknown(lines: readonly UnsettledLine[]): Promise<LinePosition[] | undefined> {
     try {
       const positions = await this.#find(lines)
       this.#unsettled = undefined
@@ -313,17 +311,17 @@ export class SessionWriter {
   }
 
   /** Reclaims durably first, then looks whether the lines are in the log. */
-  async #find(lines: readonly UnsettledLine[]): Promise<Position[] | undefined> {
+  async #find(lines: readonly UnsettledLine[]): Promise<LinePosition[] | undefined> {
     const claim = await this.#log.reclaim()
     if (claim.type === 'owned')
       throw new SessionError('fenced', `Another writer has taken over this session: ${claim.owner.reason}`)
     this.#term = claim.log.term ?? this.#term + 1
-    const found: Position[] = []
+    const found: LinePosition[] = []
     for await (const batch of this.#log.lines(this.#reader.state.end)) {
       for (const stored of batch) {
         const parsed = parseLine(stored.bytes)
         if (parsed.type !== 'line' || parsed.crc !== lines[found.length]?.sealed.crc) return undefined
-        found.push({ at: stored.at, size: stored.size })
+        found.push({ at: stored.at, size: stored.size, next: stored.next })
       }
     }
     return found.length === lines.length ? found : undefined

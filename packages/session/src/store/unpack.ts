@@ -67,8 +67,9 @@ async function unpackLog(source: ByteSource, target: UnpackTarget): Promise<stri
       break
     }
     lines++
-    reading.take({ at, size: bytes.length, bytes })
-    at += bytes.length + 1
+    const next = at + bytes.length + 1
+    reading.take({ at, size: bytes.length, next, bytes })
+    at = next
     for (const line of accepted.splice(0)) {
       const node = isEntry(line) ? state.tree.get(line.id) : undefined
       if (node) await target.append(ids.renamed(copyOfLine(line, node)))

@@ -87,6 +87,14 @@ const fencing: Mutant[] = [
   ],
   ['gives all lines of a batch the first position', () => onPositions(([first]) => (first ? () => first : undefined))],
   [
+    'names the line itself as the next one',
+    () => onPositions(() => (position) => ({ ...position, next: position.at })),
+  ],
+  [
+    'names the line after the next one as the next one',
+    () => onPositions(() => (position) => ({ ...position, next: position.next + 1 })),
+  ],
+  [
     'counts characters instead of bytes',
     () =>
       onPositions(() => (position, { text }) => ({ ...position, size: text.length })),

@@ -133,7 +133,7 @@ test('a log has a folder for drafts only if it has its own folder', () => {
 test('a writer appends with the requested durability', async () => {
   const { disk, log } = writable()
   const line = sealLine({ type: 'custom', id: 'b', parent_id: null }, 2)
-  const position = { at: header.length, size: line.text.length }
+  const position = { at: header.length, size: line.text.length, next: header.length + line.text.length + 1 }
   expect(await log.append([line], options)).toEqual({ type: 'appended', positions: [position] })
   const next = { ...options, head: options.head + 1 }
   expect(log.append([line], { ...next, durability: 'accepted' })).toMatchObject({ type: 'appended' })

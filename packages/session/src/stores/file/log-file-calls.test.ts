@@ -28,9 +28,9 @@ describe('system calls of a log file', () => {
     expect(await file.append([line('bb'), line('ü'), line('')], 'durable')).toEqual({
       type: 'appended',
       positions: [
-        { at: 2, size: 2 },
-        { at: 5, size: 2 },
-        { at: 8, size: 0 },
+        { at: 2, size: 2, next: 5 },
+        { at: 5, size: 2, next: 8 },
+        { at: 8, size: 0, next: 9 },
       ],
     })
     expect(disk.calls).toEqual(['write /log 7', 'dataSync /log'])
@@ -39,8 +39,14 @@ describe('system calls of a log file', () => {
 
   test('a line with multi-byte characters is positioned by bytes', async () => {
     const { file } = start()
-    expect(await file.append([line('üü')], 'durable')).toEqual({ type: 'appended', positions: [{ at: 2, size: 4 }] })
-    expect(await file.append([line('b')], 'durable')).toEqual({ type: 'appended', positions: [{ at: 7, size: 1 }] })
+    expect(await file.append([line('üü')], 'durable')).toEqual({
+      type: 'appended',
+      positions: [{ at: 2, size: 4, next: 7 }],
+    })
+    expect(await file.append([line('b')], 'durable')).toEqual({
+      type: 'appended',
+      positions: [{ at: 7, size: 1, next: 9 }],
+    })
   })
 
   test('a write of zero bytes leaves nothing to truncate', async () => {
@@ -70,7 +76,10 @@ describe('system calls of a log file', () => {
     expect(await file.append([line('f')], 'durable')).toMatchObject({ type: 'failed', cause: { code: 'EIO' } })
     expect(content()).toBe('a\nbcd')
     disk.journal.length = 0
-    expect(await file.append([line('g')], 'durable')).toEqual({ type: 'appended', positions: [{ at: 2, size: 1 }] })
+    expect(await file.append([line('g')], 'durable')).toEqual({
+      type: 'appended',
+      positions: [{ at: 2, size: 1, next: 4 }],
+    })
     expect(disk.calls).toEqual(['read /log 3', 'truncate /log 2', 'write /log 2', 'dataSync /log'])
     expect(content()).toBe('a\ng\n')
   })
@@ -79,7 +88,10 @@ describe('system calls of a log file', () => {
     const { disk, file } = start()
     const before = file.fd
     disk.failNth({ operation: 'dataSync', nth: 1, error: 'EIO' })
-    expect(await file.append([line('b')], 'durable')).toEqual({ type: 'appended', positions: [{ at: 2, size: 1 }] })
+    expect(await file.append([line('b')], 'durable')).toEqual({
+      type: 'appended',
+      positions: [{ at: 2, size: 1, next: 4 }],
+    })
     expect(disk.calls).toEqual([
       'write /log 2',
       'dataSync /log',

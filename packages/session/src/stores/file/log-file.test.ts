@@ -16,8 +16,8 @@ describe('the end of a log file', () => {
     expect(result).toEqual({
       type: 'appended',
       positions: [
-        { at: 7, size: first },
-        { at: 7 + first + 1, size: second },
+        { at: 7, size: first, next: 7 + first + 1 },
+        { at: 7 + first + 1, size: second, next: 7 + first + 1 + second + 1 },
       ],
     })
     expect(disk.journal.slice(before).map(({ operation }) => operation)).toEqual(['write', 'dataSync'])
@@ -29,7 +29,8 @@ describe('the end of a log file', () => {
     const { disk, file } = opened({ journal: true })
     const before = disk.journal.length
     const result = file.append([line('a', 2)], 'accepted')
-    expect(result).toEqual({ type: 'appended', positions: [{ at: 7, size: line('a', 2).text.length }] })
+    const size = line('a', 2).text.length
+    expect(result).toEqual({ type: 'appended', positions: [{ at: 7, size, next: 7 + size + 1 }] })
     expect(disk.journal.slice(before).map(({ operation }) => operation)).toEqual(['write'])
   })
 

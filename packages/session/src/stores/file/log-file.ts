@@ -1,5 +1,4 @@
-import type { Position } from '../../line/line.ts'
-import type { AppendResult, Durability } from '../../log/log-store.ts'
+import type { AppendResult, Durability, LinePosition } from '../../log/log-store.ts'
 import type { SealedLine } from '../../line/seal-line.ts'
 import type { FilePort } from './file-port.ts'
 import { readRange } from './recover.ts'
@@ -189,14 +188,14 @@ function textOf(lines: readonly SealedLine[]): string {
   return text
 }
 
-function positionsOf(lines: readonly SealedLine[], start: number, total: number): Position[] {
-  if (lines.length === 1) return [{ at: start, size: total - 1 }]
-  let at = start
+function positionsOf(lines: readonly SealedLine[], start: number, total: number): LinePosition[] {
+  if (lines.length === 1) return [{ at: start, size: total - 1, next: start + total }]
+  let next = start
   return lines.map(({ text }) => {
+    const at = next
     const size = Buffer.byteLength(text)
-    const position = { at, size }
-    at += size + 1
-    return position
+    next = at + size + 1
+    return { at, size, next }
   })
 }
 

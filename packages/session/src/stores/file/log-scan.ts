@@ -73,9 +73,10 @@ class PartialLine {
   }
 
   #finish(last: Uint8Array): StoredLine {
-    if (this.#size === 0) return { at: this.#start, size: last.length, bytes: last }
+    const at = this.#start
+    if (this.#size === 0) return { at, size: last.length, next: at + last.length + 1, bytes: last }
     this.#hold(last)
-    const line = { at: this.#start, size: this.#size, bytes: Buffer.concat(this.#pieces) }
+    const line = { at, size: this.#size, next: at + this.#size + 1, bytes: Buffer.concat(this.#pieces) }
     this.#pieces = []
     this.#size = 0
     return line

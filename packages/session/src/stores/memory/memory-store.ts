@@ -1,11 +1,12 @@
 import { SessionError } from '../../errors.ts'
-import { nextPosition, type Position } from '../../line/line.ts'
+import type { Position } from '../../line/line.ts'
 import type {
   AppendOptions,
   AppendResult,
   Claim,
   ClaimOptions,
   DerivedFile,
+  LinePosition,
   LogStore,
   Owner,
   Place,
@@ -153,13 +154,13 @@ class StoredSession {
     return this.term
   }
 
-  push(text: string): Position {
+  push(text: string): LinePosition {
     const bytes = encoder.encode(text)
-    const last = this.lines.at(-1)
-    const line = { at: last ? nextPosition(last) : 0, size: bytes.length, bytes }
-    this.lines.push(line)
+    const at = this.lines.length
+    const position = { at, size: bytes.length, next: at + 1 }
+    this.lines.push({ ...position, bytes })
     this.#changes.notify()
-    return { at: line.at, size: line.size }
+    return position
   }
 
   async changed(signal: AbortSignal): Promise<void> {
@@ -167,18 +168,6 @@ class StoredSession {
     const stop = this.#changes.add(resolve)
     await settledWithin(promise, { signal })
     stop()
-  }
-
-  /** The index of the first line at or after a position. */
-  indexAt(at: number): number {
-    let low = 0
-    let high = this.lines.length
-    while (low < high) {
-      const middle = (low + high) >> 1
-      if ((this.lines[middle] as StoredLine).at < at) low = middle + 1
-      else high = middle
-    }
-    return low
   }
 }
 
@@ -201,7 +190,7 @@ class MemoryLog implements WritableLog {
   }
 
   async *lines(from: number): AsyncIterable<StoredLine[]> {
-    for (let index = this.#session.indexAt(from); index < this.#session.lines.length; index += batchLines) {
+    for (let index = from; index < this.#session.lines.length; index += batchLines) {
       yield this.#session.lines.slice(index, index + batchLines)
     }
   }
@@ -211,7 +200,7 @@ class MemoryLog implements WritableLog {
   }
 
   async readAt(positions: readonly Position[]): Promise<Uint8Array[]> {
-    return positions.map(({ at }) => this.#session.lines[this.#session.indexAt(at)]?.bytes ?? new Uint8Array())
+    return positions.map(({ at }) => this.#session.lines[at]?.bytes ?? new Uint8Array())
   }
 
   async unfinishedBytes(): Promise<number> {

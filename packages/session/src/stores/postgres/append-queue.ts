@@ -1,5 +1,4 @@
-import type { AppendResult } from '../../log/log-store.ts'
-import type { Position } from '../../line/line.ts'
+import type { AppendResult, LinePosition } from '../../log/log-store.ts'
 import type { SealedLine } from '../../line/seal-line.ts'
 import type { Database } from './database.ts'
 import { positionOf } from './positions.ts'
@@ -146,6 +145,6 @@ function valuesOf(batches: readonly SessionBatch[]): unknown[] {
 
 function resultOf({ lines }: SessionBatch, first: number | undefined): AppendResult {
   if (first === undefined) return { type: 'fenced', reason: 'its term or its last line has changed' }
-  const positions = lines.map(({ text }, index): Position => positionOf(first + index, Buffer.byteLength(text)))
+  const positions = lines.map(({ text }, index): LinePosition => positionOf(first + index, Buffer.byteLength(text)))
   return { type: 'appended', positions }
 }

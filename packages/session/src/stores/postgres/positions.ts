@@ -1,8 +1,8 @@
-import type { Position } from '../../line/line.ts'
+import type { LinePosition } from '../../log/log-store.ts'
 
-/** Positions are made from the number of a line, each in a slot that is longer than any line. */
-export function positionOf(number: number, size: number): Position {
-  return { at: (number - 1) * slot, size }
+/** The position of a line that is found by its number: each line has a slot that is longer than any line. */
+export function positionOf(number: number, size: number): LinePosition {
+  return { at: (number - 1) * slot, size, next: number * slot }
 }
 
 /** The number of the first line at or after a position. */
