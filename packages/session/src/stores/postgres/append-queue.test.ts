@@ -12,9 +12,9 @@ test('batches of many sessions that arrive together are one statement', async ()
 
 test('free connections share what arrives together, unless it is little', async () => {
   const { queue, statements } = queueOn({ connections: 4 })
-  await Promise.all(Array.from({ length: 100 }, (_, index) => queue.append(batch(`${index}`))))
-  await Promise.all(Array.from({ length: 20 }, (_, index) => queue.append(batch(`${index}`))))
-  expect(statements.map(({ keys }) => keys.length)).toEqual([25, 25, 25, 25, 16, 4])
+  await Promise.all(Array.from({ length: 200 }, (_, index) => queue.append(batch(`${index}`))))
+  await Promise.all(Array.from({ length: 40 }, (_, index) => queue.append(batch(`${index}`))))
+  expect(statements.map(({ keys }) => keys.length)).toEqual([50, 50, 50, 50, 32, 8])
 })
 
 test('batches that arrive during a statement share the next one', async () => {
