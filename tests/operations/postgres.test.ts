@@ -2,7 +2,7 @@ import { readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { RemoteSession } from '@tapetree/client'
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { runCli } from '../../packages/cli/src/cli.ts'
 import { runBundle } from '../../packages/cli/src/testing/bundled-command.ts'
 import { fakeHome, type FakeHome } from '../../packages/cli/src/testing/fake-home.ts'
@@ -13,6 +13,12 @@ import { call, say, sayAndWait } from '../peers/answers.ts'
 import { serve, untilLine, type Served } from './served.ts'
 
 if (missingPostgres !== undefined) console.log(missingPostgres)
+
+/** A PNG of one pixel. */
+const redDot = Buffer.from(
+  'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg==',
+  'base64',
+)
 
 describe.skipIf(missingPostgres !== undefined)('tapetree with a PostgreSQL store', () => {
   let server: PostgresServer
@@ -108,6 +114,79 @@ describe.skipIf(missingPostgres !== undefined)('tapetree with a PostgreSQL store
     expect((await method(served, 'DELETE', `/api/sessions/${id}?erase=true`)).ok).toBe(true)
     expect(await linesOf(id)).toEqual([])
     expect(await readdir(join(nodes, node, 'sessions'))).not.toContain(id)
+    expect((await served.stop()).code).toBe(0)
+  })
+
+  test('images, queued messages, background commands and rewinds of files work over a database', async () => {
+    const at = await home()
+    at.provider.script(
+      sayAndWait(['A red dot', '.'], 'dot', []),
+      call(
+        { id: 'call-1', name: 'write', input: { path: 'notes.txt', content: 'first' } },
+        { id: 'call-2', name: 'bash', input: { command: 'echo started; sleep 600', background: true } },
+      ),
+      say('Written.'),
+      call({ id: 'call-3', name: 'write', input: { path: 'notes.txt', content: 'second' } }),
+      say('Written again.'),
+    )
+    const served = await serve(at, '--store', url, '--root', at.cwd)
+    const { id } = (await served.ask('/api/sessions', { cwd: at.cwd })) as { id: string }
+    const path = `/api/sessions/${id}`
+    const upload = await fetch(new URL(`${path}/images`, served.url), {
+      method: 'POST',
+      headers: { authorization: `Bearer ${served.token}`, 'content-type': 'image/png' },
+      body: redDot,
+    })
+    const image = (await upload.json()) as { id: string }
+    await using client = await RemoteSession.open({ baseUrl: served.url, token: served.token, sessionId: id })
+    await client.prompt('What is this?', { imageIds: [image.id] })
+    await untilLine(served, id, { type: 'run_start' })
+    expect(await served.ask(`${path}/queue`, { message: 'Write the first note' })).toMatchObject({
+      id: expect.any(String),
+    })
+    at.provider.release('dot')
+    const first = await untilLine(served, id, {
+      type: 'run_end',
+      after: await untilLine(served, id, { type: 'run_end' }),
+    })
+    expect(JSON.stringify(at.provider.requests[0]?.body)).toContain(redDot.toString('base64'))
+    expect(await readFile(join(at.cwd, 'notes.txt'), 'utf8')).toBe('first')
+    const { jobs } = (await served.ask(`${path}/jobs`)) as { jobs: { id: string }[] }
+    await vi.waitFor(async () =>
+      expect(await served.ask(`${path}/jobs/${jobs[0]?.id}`)).toMatchObject({ output: 'started\n' }),
+    )
+    await served.ask(`${path}/jobs/${jobs[0]?.id}/stop`, {})
+
+    await client.ask('Write the second note')
+    expect(await readFile(join(at.cwd, 'notes.txt'), 'utf8')).toBe('second')
+    const entry = (await linesOf(id)).map((line) => JSON.parse(line) as { seq: number; type: string; id: string })
+    const target = entry.find(({ seq, type }) => seq > first && type === 'message')
+    expect(await served.ask(`${path}/rewind`, { entry_id: target?.id, what: 'both' })).toMatchObject({
+      text: 'Write the second note',
+    })
+    expect(await readFile(join(at.cwd, 'notes.txt'), 'utf8')).toBe('first')
+    expect((await served.stop()).code).toBe(0)
+  })
+
+  test('a database that stops is waited for: every screen says so, and the run goes on', async () => {
+    const at = await home()
+    at.provider.script(sayAndWait(['Half ', 'an answer'], 'rest', [' and the rest.']))
+    const served = await serve(at, '--store', url, '--root', at.cwd)
+    const { id } = (await served.ask('/api/sessions', { cwd: at.cwd })) as { id: string }
+    await using client = await RemoteSession.open({ baseUrl: served.url, token: served.token, sessionId: id })
+    const waits: unknown[] = []
+    client.subscribe((change) => {
+      if (change.type === 'state' && change.key === 'run') waits.push(client.state('run')?.waitingFor?.type)
+    })
+    const answered = client.ask('Go')
+    await untilLine(served, id, { type: 'run_start' })
+    await server.stop('SIGQUIT')
+    at.provider.release('rest')
+    await vi.waitFor(() => expect(waits).toContain('storage'))
+    await server.resume()
+    expect(await answered).toMatchObject({ outcome: 'completed', text: 'Half an answer and the rest.' })
+    await vi.waitFor(() => expect(client.state('run')).toMatchObject({ isBusy: false, waitingFor: null }))
+    expect((await linesOf(id)).filter((line) => line.includes('Half an answer and the rest.'))).toHaveLength(1)
     expect((await served.stop()).code).toBe(0)
   })
 
