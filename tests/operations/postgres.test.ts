@@ -227,6 +227,38 @@ describe.skipIf(missingPostgres !== undefined)('tapetree with a PostgreSQL store
     expect(lines.filter(({ type }) => type === 'tool_start')).toHaveLength(1)
   })
 
+  test('a run whose server is killed goes on at another server, in front of those who watched it there', async () => {
+    const at = await home()
+    at.provider.script(
+      call({ id: 'call-1', name: 'write', input: { path: 'a.txt', content: 'a' } }),
+      sayAndWait(['Half ', 'an answer '], 'never', ['.']),
+      say('The whole answer.'),
+      say('Another one.'),
+    )
+    const args = ['--store', url, '--root', at.cwd]
+    const [first, second] = [await serve(at, ...args), await serve(at, ...args)]
+    const { id } = (await first.ask('/api/sessions', { cwd: at.cwd, prompt: 'First' })) as { id: string }
+    await untilStreamed(at, id, 'Half')
+    await using watcher = await RemoteSession.open({ baseUrl: second.url, token: second.token, sessionId: id })
+    await vi.waitFor(() => expect(watcher.state('run')).toMatchObject({ runId: expect.any(String) }))
+    const before = await linesOf(id)
+    first.child.process.kill('SIGKILL')
+    await first.child.ended
+    await untilLine(second, id, { type: 'run_end' })
+    expect(await watcher.ask('Second')).toMatchObject({ outcome: 'completed', text: 'Another one.' })
+    expect((await second.stop()).code).toBe(0)
+    const after = await linesOf(id)
+    expect(after.slice(0, before.length)).toEqual(before)
+    const lines = after.map((line) => JSON.parse(line) as { seq: number; type: string })
+    expect(lines.map(({ seq }) => seq)).toEqual(lines.map((_, index) => index + 1))
+    expect(lines.filter(({ type }) => ['tool_start', 'run_end'].includes(type)).map(({ type }) => type)).toEqual([
+      'tool_start',
+      'run_end',
+      'run_end',
+    ])
+    expect(after.join('\n').split('"content":"The whole answer."')).toHaveLength(2)
+  })
+
   /** The partial answer is in a folder of the node, where a restart finds it. */
   async function untilStreamed(at: FakeHome, id: string, words: string): Promise<void> {
     const nodes = join(at.env['TAPETREE_HOME'] ?? '', 'nodes')

@@ -52,6 +52,7 @@ export async function untilLine(
   let after = start
   for (;;) {
     const page = await served.ask(`/api/sessions/${id}/events?after=${after}&wait=60`)
+    if (!page['events']) throw new Error(JSON.stringify(page))
     const events = page['events'] as { seq: number; type: string }[]
     const found = events.find((event) => event.type === type)
     if (found) return found.seq

@@ -16,7 +16,8 @@ import { addAuthRoutes, addCallerRoute } from './http/routes/auth.ts'
 import { addMetrics } from './http/routes/health.ts'
 import { addPage } from './http/routes/page.ts'
 import { findWebApp } from './http/routes/web-app.ts'
-import { recoverSessions, type Recovered } from './live/recovery.ts'
+import type { LiveSessions } from './live/live-sessions.ts'
+import { recoverAbandoned, recoverSessions, type Recovered, type RecoveryOptions } from './live/recovery.ts'
 import type { Log } from './observe/log.ts'
 import { notReadyReason, StorageCheck } from './observe/readiness.ts'
 import { logRequest, observeRequests } from './observe/requests.ts'
@@ -132,13 +133,43 @@ export function recover(
   for (const [tenant, sessions] of tenants) {
     const onRecovered = ({ sessionId, step }: Recovered): void =>
       log?.info({ tenant, sessionId, step: step.type }, 'recovered')
-    recoverSessions(sessions, { policy, clock, onRecovered }).catch((error: unknown) => {
+    const options = { policy, clock, onRecovered }
+    const failed = (error: unknown): void => {
       // The next start recovers the rest.
       if (closing.aborted) return
       log?.error({ tenant, message: error instanceof Error ? error.message : String(error) }, 'recovery failed')
-    })
+    }
+    void recoverSessions(sessions, options)
+      .catch(failed)
+      .then(() => takeOverAbandoned(sessions, { ...options, closing, failed }))
   }
 }
+
+/** Continues the sessions of servers that die, as long as this one runs. */
+async function takeOverAbandoned(
+  sessions: LiveSessions,
+  {
+    closing,
+    failed,
+    ...options
+  }: RecoveryOptions & { clock: Clock; closing: AbortSignal; failed: (error: unknown) => void },
+): Promise<void> {
+  for (let canTell = true; canTell && !closing.aborted;) {
+    if (!sessions.isDraining) {
+      canTell = await recoverAbandoned(sessions, options).then(
+        (recovered) => recovered !== undefined,
+        (error: unknown) => {
+          failed(error)
+          return true
+        },
+      )
+    }
+    if (canTell) await options.clock.wait(abandonedEveryMs, closing).catch(() => undefined)
+  }
+}
+
+/** How often a server looks for sessions of servers that have died. */
+const abandonedEveryMs = 1000
 
 /** Takes no new work and waits for runs to finish. Resolves with false if some are still at work after `ms`. */
 export async function drainEndpoints(

@@ -1,5 +1,12 @@
 import { SessionStore } from '@tapetree/session'
-import type { Claim, ClaimOptions, LogStore, ReadableLog } from '@tapetree/session/log-store'
+import type {
+  AbandonedLog,
+  AbandonedOptions,
+  Claim,
+  ClaimOptions,
+  LogStore,
+  ReadableLog,
+} from '@tapetree/session/log-store'
 import type { Place, Scope } from '@tapetree/session'
 import { createHash } from 'node:crypto'
 import { mkdir, rm } from 'node:fs/promises'
@@ -67,11 +74,14 @@ class LogsOfNode implements LogStore {
 
   async claim(scope: Scope, sessionId: string, options?: ClaimOptions): Promise<Claim> {
     const claim = await this.#claimAfterLease(scope, sessionId, options)
-    if (claim.type === 'claimed') {
-      await mkdir(join(this.#folder, sessionId), { recursive: true, mode: 0o700 })
-      this.#withFolder(claim.log, sessionId)
-    }
+    if (claim.type === 'claimed') await this.#makeFolder(claim.log, sessionId)
     return claim
+  }
+
+  async claimAbandoned(scope: Scope, options: AbandonedOptions): Promise<AbandonedLog[]> {
+    const claimed = (await this.#logs.claimAbandoned?.(scope, options)) ?? []
+    for (const { log, sessionId } of claimed) await this.#makeFolder(log, sessionId)
+    return claimed
   }
 
   async check(scope: Scope): Promise<void> {
@@ -86,6 +96,11 @@ class LogsOfNode implements LogStore {
       if (claim.type === 'claimed' || !hasDiedHere(claim.owner) || Date.now() > until) return claim
       await wait(askAgainMs)
     }
+  }
+
+  async #makeFolder(log: ReadableLog, sessionId: string): Promise<void> {
+    await mkdir(join(this.#folder, sessionId), { recursive: true, mode: 0o700 })
+    this.#withFolder(log, sessionId)
   }
 
   #withFolder<Log extends ReadableLog>(log: Log, sessionId: string): Log {

@@ -65,9 +65,43 @@ export async function recoverSessions(sessions: LiveSessions, options: RecoveryO
   const candidates = (await findCandidates(sessions, { since, oldest: clock.now() - longestRunMs })).values()
   const work = async (): Promise<void> => {
     for (const { id } of candidates) {
-      const step = await recover(sessions, id, (evidence) => decideRecovery(evidence, { policy, since, owners }))
+      const step = await recover(sessions, id, {
+        decide: (evidence) => decideRecovery(evidence, { policy, since, owners }),
+      })
       if (step.type === 'leave') continue
       const recovered = { sessionId: id, step }
+      all.push(recovered)
+      onRecovered?.(recovered)
+    }
+  }
+  await Promise.all(Array.from({ length: sideBySide }, work))
+  return all
+}
+
+/**
+ * While the server runs: takes over sessions whose server has died, and acts on them in the same way. Undefined if the
+ * store cannot tell, as with files.
+ */
+export async function recoverAbandoned(
+  sessions: LiveSessions,
+  options: RecoveryOptions = {},
+): Promise<Recovered[] | undefined> {
+  const { policy = 'resume', withinMs = hourMs, clock = systemClock, owners = [serverOwner], onRecovered } = options
+  const abandoned = await sessions.store.openAbandoned({ limit: pageSize })
+  if (!abandoned) return undefined
+  const since = clock.now() - withinMs
+  const all: Recovered[] = []
+  const left = abandoned.values()
+  const work = async (): Promise<void> => {
+    for (const session of left) {
+      const step = await recover(sessions, session.id, {
+        decide: (evidence) => decideRecovery(evidence, { policy, since, owners }),
+        isHeld: true,
+      })
+      // Whoever has opened it meanwhile keeps it.
+      await session.close()
+      if (step.type === 'leave') continue
+      const recovered = { sessionId: session.id, step }
       all.push(recovered)
       onRecovered?.(recovered)
     }
@@ -129,13 +163,15 @@ async function findCandidates(
 async function recover(
   sessions: LiveSessions,
   sessionId: string,
-  decide: (evidence: Evidence) => RecoveryStep,
+  { decide, isHeld = false }: { decide: (evidence: Evidence) => RecoveryStep; isHeld?: boolean },
 ): Promise<Recovered['step'] | { type: 'leave' }> {
   try {
     const step = decide(await evidenceOf(sessions, sessionId))
     const command = commandFor(step)
     if (!command) return step
     const live = await sessions.get(sessionId)
+    // Clients may have watched it here while another process wrote it.
+    if (isHeld) await live.becomeWritable()
     // Another process owns it, and resumes it if needed.
     if (live.driver.readOnly) return { type: 'owned' }
     // It is at work again already.

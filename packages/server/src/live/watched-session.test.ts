@@ -171,3 +171,19 @@ test('a remote session shows that it is read-only, and stays connected', async (
   await vi.waitFor(() => expect(remote.transcript.lastRun?.outcome).toBe('completed'), patiently)
   expect(statuses.filter((status) => status !== 'attached')).toEqual([])
 })
+
+test('the next line of a session of another process can be waited for', async () => {
+  const place = await owned()
+  const { order, log, sessionId, server, token } = place
+  const screen = screenOf(place, [])
+  screen.connect()
+  await screen.until(() => screen.isAttached)
+  const after = log().length
+  const waiting = server.ask(`/api/sessions/${sessionId}/events?after=${after}&wait=30`, { token })
+  // The request above waits when this one has been answered.
+  await server.ask(`/api/sessions/${sessionId}/tree`, { token })
+  await order(say('one'))
+  const { status, body } = await waiting
+  expect(status).toBe(200)
+  expect((body as { events: { seq: number }[] }).events[0]?.seq).toBe(after + 1)
+})

@@ -32,7 +32,7 @@ export interface LogStore {
    * Becomes the writer of active sessions whose writer has died without closing them. Absent if a session whose writer
    * has died cannot be told from one that was closed, as with files.
    */
-  claimAbandoned?(scope: Scope, options: AbandonedOptions): Promise<AbandonedLog[]>
+  readonly claimAbandoned?: ((scope: Scope, options: AbandonedOptions) => Promise<AbandonedLog[]>) | undefined
   list(scope: Scope, query: SessionQuery): Promise<SessionPage>
   search(scope: Scope, query: SearchQuery): Promise<SearchHit[]>
   placeOf(scope: Scope, sessionId: string): Promise<Place | undefined>
@@ -58,6 +58,8 @@ export interface ClaimOptions {
 export interface AbandonedOptions extends Pick<ClaimOptions, 'address'> {
   /** At most this many; call again for more. */
   limit: number
+  /** Leaves others alone. Called with the first line of a log. */
+  isWanted?: (header: Uint8Array) => boolean
 }
 
 export interface AbandonedLog {

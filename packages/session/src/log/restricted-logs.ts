@@ -48,6 +48,16 @@ export class RestrictedLogs implements LogStore {
     return this.#logs.claim(scope, sessionId, options)
   }
 
+  get claimAbandoned(): LogStore['claimAbandoned'] {
+    const logs = this.#logs
+    if (!logs.claimAbandoned) return undefined
+    return (scope, options) => {
+      const { isWanted = () => true } = options
+      const isMine = (header: Uint8Array): boolean => this.#isVisible(folderIn(header)) && isWanted(header)
+      return logs.claimAbandoned?.(scope, { ...options, isWanted: isMine }) ?? Promise.resolve([])
+    }
+  }
+
   list(scope: Scope, query: SessionQuery): Promise<SessionPage> {
     return this.#logs.list(scope, { ...query, isVisible: this.#onceForEachFolder(query.isVisible) })
   }

@@ -113,12 +113,13 @@ export class SessionStore {
   }
 
   /**
-   * Opens sessions whose writer has died without closing them, so that their runs can go on here. Empty if there are
-   * none, and with a store that cannot tell: files and memory.
+   * Opens sessions whose writer has died without closing them, so that their runs can go on here. Undefined if the
+   * store cannot tell, as with files and memory.
    */
-  async openAbandoned({ limit = 500, ...options }: Partial<AbandonedOptions> = {}): Promise<Session[]> {
+  async openAbandoned({ limit = 500, ...options }: Partial<AbandonedOptions> = {}): Promise<Session[] | undefined> {
     this.#refuseIfClosed()
-    const claimed = (await this.#port.claimAbandoned?.(this.scope, { limit, ...options })) ?? []
+    const claimed = await this.#port.claimAbandoned?.(this.scope, { limit, ...options })
+    if (!claimed) return undefined
     return Promise.all(
       claimed.map(async ({ sessionId: id, log }) => {
         const key = this.#keyOf(id)

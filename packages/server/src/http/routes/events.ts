@@ -43,7 +43,7 @@ export function addEvents(routes: Routes, { clock = systemClock, closing }: ApiP
       const { after } = query
       if (wait > 0 && after !== undefined) {
         const signal = AbortSignal.any([closing, context.req.raw.signal])
-        await lineAfter(await sessions.get(id).then(({ session }) => session), { after, wait, signal, clock })
+        await lineAfter(await sessions.get(id), { after, wait, signal, clock })
       }
       if (context.req.header('accept')?.includes(ndjson)) return (await streamLines(sessions, id, query)) as never
       return readSession(sessions, id, async (session) => {
@@ -97,12 +97,12 @@ export function endOf(context: Context<AppEnv>, closing: AbortSignal): AbortSign
 
 /** Resolves when there is a line after this one, or on timeout. */
 async function lineAfter(
-  session: Session,
+  live: LiveSession,
   { after, wait, signal, clock }: { after: number; wait: number; signal: AbortSignal; clock: Clock },
 ): Promise<void> {
-  if (session.head.seq > after) return
+  if (live.session.head.seq > after) return
   const over = new AbortController()
-  const stop = session.subscribe(({ seq }) => {
+  const stop = live.onLine(({ seq }) => {
     if (seq > after) over.abort()
   })
   // Either outcome of the wait is fine.

@@ -300,9 +300,10 @@ describe.skipIf(missingPostgres !== undefined)('PostgreSQL store', () => {
       await createAndClaim(living)
       const port = openPort()
       expect(await new SessionStore(port, { scope: { tenant: 'other' } }).openAbandoned()).toEqual([])
+      expect(await new SessionStore(port).restrictedTo((cwd) => cwd === '/elsewhere').openAbandoned()).toEqual([])
       const opened = await new SessionStore(port).openAbandoned()
-      expect(opened.map(({ id }) => id)).toEqual(['dead'])
-      for (const session of opened) {
+      expect(opened?.map(({ id }) => id)).toEqual(['dead'])
+      for (const session of opened ?? []) {
         await user(session, 'going on')
         expect(await said(session)).toEqual(['user: going on'])
         await session.close()
@@ -312,8 +313,12 @@ describe.skipIf(missingPostgres !== undefined)('PostgreSQL store', () => {
 
     test('the claims of a call whose answer was lost are returned by the next one', async () => {
       await leaveBehind(['a', 'b'])
-      const statement = `select id, term from tapetree.claim_abandoned('local', '${randomUUID()}', '${randomUUID()}', 10) order by id`
       const client = await server.connect('app', 'sessions')
+      const found = await client.query<{ key: string }>(
+        `select key from tapetree.abandoned_sessions('local', '${randomUUID()}')`,
+      )
+      const keys = found.rows.map(({ key }) => key).join(', ')
+      const statement = `select id, term from tapetree.claim_abandoned('local', '${randomUUID()}', '${randomUUID()}', array[${keys}]) order by id`
       const twice = [(await client.query(statement)).rows, (await client.query(statement)).rows]
       await client.end()
       const rows = [

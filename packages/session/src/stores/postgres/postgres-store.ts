@@ -90,14 +90,22 @@ export class PostgresLogStore implements LogStore {
     return { type: 'claimed', log: this.#hold({ ...row, tenant, id: sessionId }, claim) }
   }
 
-  async claimAbandoned({ tenant }: Scope, { limit, address }: AbandonedOptions): Promise<AbandonedLog[]> {
+  async claimAbandoned({ tenant }: Scope, options: AbandonedOptions): Promise<AbandonedLog[]> {
+    const { limit, address, isWanted = () => true } = options
+    const { node } = this.#parts
+    const found = await this.#database.call<{ key: string; header: string }>(
+      'select key, header from tapetree.abandoned_sessions($1, $2)',
+      [tenant, node],
+    )
+    const wanted = found.filter(({ header }) => isWanted(Buffer.from(header))).slice(0, limit)
+    if (wanted.length === 0) return []
     this.#address = address ?? this.#address
     await this.#beat()
     // One id for all of them, so that a call that lost its answer finds them when it is repeated.
     const claim = randomUUID()
     const rows = await this.#database.call<{ id: string; key: string; term: number; head: number; lines: number }>(
       'select id, key, term, head, lines from tapetree.claim_abandoned($1, $2, $3, $4)',
-      [tenant, this.#parts.node, claim, limit],
+      [tenant, node, claim, wanted.map(({ key }) => key)],
     )
     return rows.map((row) => ({ sessionId: row.id, log: this.#hold({ ...row, tenant }, claim) }))
   }

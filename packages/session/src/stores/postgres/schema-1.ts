@@ -232,10 +232,8 @@ begin
   end if;
 end $$;
 
--- Claims sessions whose node no longer lives. Those that another call is claiming are left to it. A repeated call returns
--- what its first one has claimed.
-create function claim_abandoned(a_tenant text, a_node uuid, a_claim uuid, max_sessions int)
-returns table (id text, key bigint, term int, head int, lines int)
+-- The sessions whose node no longer lives, with their headers.
+create function abandoned_sessions(a_tenant text, a_node uuid) returns table (key bigint, header text)
 language plpgsql security definer set search_path = tapetree, pg_temp as $$
 #variable_conflict use_column
 declare dead uuid[];
@@ -245,14 +243,28 @@ begin
     select o.node from (select distinct s.node from session s where s.node is not null) o
     where o.node <> a_node and not is_living(o.node)
   );
+  if cardinality(dead) = 0 then return; end if;
+  return query
+    select s.key, e.line from session s join entry e on e.key = s.key and e.n = 1
+    where s.node = any (dead) and s.tenant = a_tenant and s.place = 'active';
+end $$;
+
+-- Claims those of the sessions whose node no longer lives. Those that another call is claiming are left to it. A repeated
+-- call returns what its first one has claimed.
+create function claim_abandoned(a_tenant text, a_node uuid, a_claim uuid, keys bigint[])
+returns table (id text, key bigint, term int, head int, lines int)
+language plpgsql security definer set search_path = tapetree, pg_temp as $$
+#variable_conflict use_column
+begin
+  perform require_tenant(a_tenant);
   update session s set term = s.term + 1, node = a_node, claim = a_claim
   where s.key in (
     select o.key from session o
-    where o.node = any (dead) and o.tenant = a_tenant and o.place = 'active'
-    limit max_sessions for update skip locked
+    where o.key = any (keys) and o.tenant = a_tenant and o.place = 'active' and o.node <> a_node and not is_living(o.node)
+    for update skip locked
   );
   return query select s.id, s.key, s.term, s.head, s.lines from session s
-    where s.node = a_node and s.claim = a_claim and s.tenant = a_tenant;
+    where s.key = any (keys) and s.node = a_node and s.claim = a_claim and s.tenant = a_tenant;
 end $$;
 
 -- The new term of the writer; null if another one took over.
