@@ -1,5 +1,12 @@
 import { SessionError, type Place, type Scope, type SearchQuery, type SessionQuery } from '@tapetree/session'
-import type { AppendOptions, AppendResult, Claim, ClaimOptions, LogStore } from '@tapetree/session/log-store'
+import type {
+  AppendOptions,
+  AppendResult,
+  Claim,
+  ClaimOptions,
+  DerivedData,
+  LogStore,
+} from '@tapetree/session/log-store'
 import {
   NewestHits,
   pageOf,
@@ -206,13 +213,16 @@ class SqliteLog implements WritableLog {
     return this.#file(sha256)
   }
 
-  async saveDerived(file: string, content: string) {
-    this.#save(file, Buffer.from(content))
+  async saveDerived({ checkpoint }: DerivedData) {
+    if (!checkpoint) return
+    for (const [number, content] of checkpoint.changed) this.#save(`checkpoint ${number}`, Buffer.from(content))
+    for (let number = checkpoint.count; this.#file(`checkpoint ${number}`); number++) this.#drop(`checkpoint ${number}`)
   }
 
   async loadCheckpoint() {
-    const bytes = this.#file('checkpoint')
-    return bytes && Buffer.from(bytes).toString()
+    const pieces: string[] = []
+    for (let bytes; (bytes = this.#file(`checkpoint ${pieces.length}`));) pieces.push(Buffer.from(bytes).toString())
+    return pieces
   }
 
   async close() {
@@ -233,6 +243,10 @@ class SqliteLog implements WritableLog {
   #lines(where: string, ...values: SQLInputValue[]) {
     const query = `select seq, seq - 1 as at, length(bytes) as size, seq as next, bytes from lines where session = ? and ${where}`
     return all<StoredLine & { seq: number }>(this.#db, query, this.#key, ...values)
+  }
+
+  #drop(name: string) {
+    run(this.#db, 'delete from files where session = ? and name = ?', this.#key, name)
   }
 
   #save(name: string, bytes: Uint8Array) {

@@ -5,7 +5,7 @@ import type { Claim, LogStore, ReadableLog, StoredLine } from '@tapetree/session
 /** A store of one session that is nothing but some bytes, so that thousands of broken logs can be read in a second. */
 export class BytesStore implements LogStore {
   bytes: Uint8Array = new Uint8Array()
-  checkpoint: string | undefined
+  checkpoint: string[] = []
 
   async open(): Promise<ReadableLog> {
     return new BytesLog(this.bytes, this.checkpoint)
@@ -48,10 +48,10 @@ export class BytesStore implements LogStore {
 
 export class BytesLog implements ReadableLog {
   readonly #bytes: Uint8Array
-  readonly #checkpoint: string | undefined
+  readonly #checkpoint: string[]
   readonly localFolder = undefined
 
-  constructor(bytes: Uint8Array, checkpoint?: string) {
+  constructor(bytes: Uint8Array, checkpoint: string[] = []) {
     this.#bytes = bytes
     this.#checkpoint = checkpoint
   }
@@ -81,7 +81,7 @@ export class BytesLog implements ReadableLog {
 
   async changed(): Promise<void> {}
 
-  async loadCheckpoint(): Promise<string | undefined> {
+  async loadCheckpoint(): Promise<string[]> {
     return this.#checkpoint
   }
 

@@ -30,7 +30,8 @@ export class OnDisk {
 
   /** What does not hold; of a file of the corpus also what it demands itself. */
   async try(bytes: Uint8Array, demands: Demands = {}): Promise<string[]> {
-    for (const name of readdirSync(this.#folder)) if (name !== 'lock') rmSync(join(this.#folder, name))
+    for (const name of readdirSync(this.#folder))
+      if (name !== 'lock') rmSync(join(this.#folder, name), { recursive: true })
     writeFileSync(this.#log, bytes)
     const { problems, shown, isReported } = await checkReading(this.#store, {
       sessionId,

@@ -19,14 +19,16 @@ export async function checkQuickOpen(bytes: Uint8Array, chance: Chance): Promise
 }
 
 /** A writer makes one behind a line of its own, which is intact; undefined if the chosen place is none like that. */
-async function checkpointIn(bytes: Uint8Array, chance: Chance): Promise<string | undefined> {
+async function checkpointIn(bytes: Uint8Array, chance: Chance): Promise<string[] | undefined> {
   const ends: number[] = []
   for (let at = bytes.indexOf(0x0a); at !== -1; at = bytes.indexOf(0x0a, at + 1)) ends.push(at + 1)
   if (ends.length === 0) return undefined
   const state = new SessionState({ isWhole: true })
   await replay(new BytesLog(bytes.subarray(0, chance.of(ends))), state, { from: 0 })
   const { last, seq, end } = state
-  return last.seq === seq && last.at + last.size + 1 === end ? writeCheckpoint(state) : undefined
+  if (last.seq !== seq || last.at + last.size + 1 !== end) return undefined
+  const { count, changed } = writeCheckpoint(state, { newestNodes: 1, nodesPerPiece: chance.of([1, 2, 5]) })
+  return Array.from({ length: count }, (_, number) => changed.get(number) ?? '')
 }
 
 async function said(session: Session): Promise<string> {

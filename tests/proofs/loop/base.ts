@@ -42,7 +42,7 @@ export async function makeBase(): Promise<Base> {
   tools.end('c0', { content: filler('A result') })
   await answer()
   await ended.promise
-  return { remains: { ...disk.remains, checkpoint: undefined }, sessionId: life.session.id }
+  return { remains: { ...disk.remains, checkpoint: [] }, sessionId: life.session.id }
 }
 
 /** Everything that can happen by itself has happened. */

@@ -11,7 +11,7 @@ import type {
   AppendOptions,
   AppendResult,
   Claim,
-  DerivedFile,
+  DerivedData,
   LinePosition,
   LogStore,
   StoredLine,
@@ -27,11 +27,11 @@ export interface Death {
 /** What lies on a disk when its process is gone. */
 export interface Remains {
   lines: readonly StoredLine[]
-  checkpoint: string | undefined
+  checkpoint: string[]
   term: number
 }
 
-export const emptyDisk: Remains = { lines: [], checkpoint: undefined, term: 0 }
+export const emptyDisk: Remains = { lines: [], checkpoint: [], term: 0 }
 
 interface Batch {
   lines: readonly SealedLine[]
@@ -46,7 +46,7 @@ export class DyingDisk implements LogStore {
   readonly #lines: StoredLine[]
   readonly #isSlow: boolean
   readonly #keepsCheckpoint: boolean
-  #checkpoint: string | undefined
+  #checkpoint: string[]
   #term: number
   #death: Death | undefined
   #waiting: Batch | undefined
@@ -55,7 +55,7 @@ export class DyingDisk implements LogStore {
   constructor(remains: Remains, options: { isSlow?: boolean; keepsCheckpoint?: boolean } = {}) {
     this.#lines = [...remains.lines]
     this.#term = remains.term
-    this.#checkpoint = remains.checkpoint
+    this.#checkpoint = [...remains.checkpoint]
     this.#isSlow = options.isSlow ?? false
     this.#keepsCheckpoint = options.keepsCheckpoint ?? true
   }
@@ -65,7 +65,7 @@ export class DyingDisk implements LogStore {
   }
 
   get remains(): Remains {
-    return { lines: [...this.#lines], checkpoint: this.#checkpoint, term: this.#term }
+    return { lines: [...this.#lines], checkpoint: [...this.#checkpoint], term: this.#term }
   }
 
   get term(): number {
@@ -128,11 +128,13 @@ export class DyingDisk implements LogStore {
     return position
   }
 
-  keepDerived(file: DerivedFile, content: string): void {
-    if (file === 'checkpoint' && this.#keepsCheckpoint && !this.isDead) this.#checkpoint = content
+  keepDerived({ checkpoint }: DerivedData): void {
+    if (!checkpoint || !this.#keepsCheckpoint || this.isDead) return
+    for (const [number, content] of checkpoint.changed) this.#checkpoint[number] = content
+    this.#checkpoint.length = checkpoint.count
   }
 
-  get checkpoint(): string | undefined {
+  get checkpoint(): string[] {
     return this.#checkpoint
   }
 
@@ -208,7 +210,7 @@ class DiskLog implements WritableLog {
 
   async changed(): Promise<void> {}
 
-  async loadCheckpoint(): Promise<string | undefined> {
+  async loadCheckpoint(): Promise<string[]> {
     return this.#disk.checkpoint
   }
 
@@ -228,8 +230,8 @@ class DiskLog implements WritableLog {
     throw notHere()
   }
 
-  async saveDerived(file: DerivedFile, content: string): Promise<void> {
-    this.#disk.keepDerived(file, content)
+  async saveDerived(data: DerivedData): Promise<void> {
+    this.#disk.keepDerived(data)
   }
 
   async close(): Promise<void> {}

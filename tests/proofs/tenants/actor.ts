@@ -94,7 +94,7 @@ export class Actor {
       case 'put':
         return held.putBlob(operation.bytes)
       case 'save':
-        return held.saveDerived('checkpoint', operation.content)
+        return held.saveDerived({ checkpoint: { count: 1, changed: new Map([[0, operation.content]]) } })
       default:
         throw new TypeError(`${operation.type} is no operation of a writer`)
     }

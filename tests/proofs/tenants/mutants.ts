@@ -41,7 +41,7 @@ export const mutants: Record<string, string> = {
   'roles are not bound': changed('bound_tenant', { from: 'session_user', to: `''` }),
   'a bound role can be changed by SET ROLE': changed('bound_tenant', { from: 'session_user', to: 'current_user' }),
   'one function does not look whether the role is bound': changed('save_derived', {
-    from: 'perform require_tenant(a_tenant);',
+    from: 'perform require_tenant(variadic tenants);',
   }),
   'the application may become the owner': 'grant tapetree_owner to tapetree_app',
   'a view of the owner has all lines': `

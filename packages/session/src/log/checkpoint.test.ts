@@ -1,9 +1,14 @@
 import { describe, expect, test } from 'vitest'
-import { writeCheckpoint } from './checkpoint.ts'
+import { writeCheckpoint, type CheckpointOptions } from './checkpoint.ts'
 import type { DiskLine, Position } from '../line/line.ts'
-import type { ReadableLog, StoredLine } from './log-store.ts'
+import { localScope, type ReadableLog, type StoredLine } from './log-store.ts'
 import { checksum, sealLine } from '../line/seal-line.ts'
+import type { SessionState } from '../state/session-state.ts'
 import { Session } from '../store/session.ts'
+import { SessionStore } from '../store/session-store.ts'
+import { MemoryLogStore } from '../stores/memory/memory-store.ts'
+import { user } from '../testing/builders.ts'
+import { changedPort } from '../testing/changed-port.ts'
 import { SessionReader } from './session-reader.ts'
 import { randomFrom } from '../testing/random-from.ts'
 import { randomLog } from '../testing/random-log.ts'
@@ -34,8 +39,8 @@ describe('a quick open', () => {
       const random = randomFrom(seed + index)
       const lines = randomLog(random, { lines: 10 + Math.floor(random() * 60), damage: index % 2 === 0 ? 0 : 0.05 })
       const at = 2 + Math.floor(random() * (lines.length - 2))
-      const newestNodes = 1 + Math.floor(random() * 6)
-      const log = new TextLog(lines, await checkpointOf(lines, at, { newestNodes }))
+      const options = { newestNodes: 1 + Math.floor(random() * 6), nodesPerPiece: 1 + Math.floor(random() * 6) }
+      const log = new TextLog(lines, await checkpointOf(lines, at, options))
       const reader = await SessionReader.open(log, { isBrief: true })
       const whole = await SessionReader.open(new TextLog(lines), { whole: true })
       if (!reader.state.tree.isWhole && reader.state.tree.size < whole.state.tree.size) brief++
@@ -45,7 +50,30 @@ describe('a quick open', () => {
     expect(brief).toBeGreaterThan(200)
   })
 
-  test('reads only the start of the checkpoint when brief, and knows the model choice', async () => {
+  test('equals a full read if its pieces were saved at several lines, over 500 random logs', async () => {
+    const seed = Number(process.env['SEED'] ?? Math.floor(Math.random() * 2 ** 31))
+    let kept = 0
+    for (let index = 0; index < 500; index++) {
+      const random = randomFrom(seed + index)
+      const lines = randomLog(random, { lines: 10 + Math.floor(random() * 60), damage: index % 2 === 0 ? 0 : 0.05 })
+      const options = { newestNodes: 1 + Math.floor(random() * 3), nodesPerPiece: 1 + Math.floor(random() * 4) }
+      let pieces: string[] = []
+      for (let at = 2; at <= lines.length; at += 1 + Math.floor(random() * 10)) {
+        const reader = await SessionReader.open(new TextLog(lines.slice(0, at), pieces))
+        if (!endsIntact(reader.state)) continue
+        const { count, changed } = await reader.ask((state) => writeCheckpoint(state, options))
+        kept += count - changed.size
+        pieces = Array.from({ length: count }, (_, number) => changed.get(number) ?? pieces[number] ?? '')
+      }
+      const quick = await SessionReader.open(new TextLog(lines, pieces))
+      const whole = await SessionReader.open(new TextLog(lines), { whole: true })
+      const seen = `seed ${seed + index}`
+      expect({ seen, ...(await whatItSays(quick)) }).toEqual({ seen, ...(await whatItSays(whole)) })
+    }
+    expect(kept).toBeGreaterThan(1000)
+  })
+
+  test('reads only the first piece of the checkpoint when brief, and knows the model choice', async () => {
     const lines = [
       sealed({ type: 'session', id: 's' }, 1),
       sealed(
@@ -60,9 +88,9 @@ describe('a quick open', () => {
     const reader = await SessionReader.open(log, { isBrief: true })
     const session = new Session({ id: 's', reader, copy: async () => '', release: async () => undefined })
     expect(await session.getModelChoice()).toMatchObject({ model: { provider: 'anthropic', modelId: 'claude' } })
-    expect({ nodes: reader.state.tree.size, loaded: log.loaded }).toEqual({ nodes: 1000, loaded: [128 * 1024] })
+    expect({ nodes: reader.state.tree.size, loaded: log.loaded }).toEqual({ nodes: 1001, loaded: [1] })
     expect((await session.getContext()).messages).toHaveLength(5000)
-    expect(log.loaded).toEqual([128 * 1024, Infinity])
+    expect(log.loaded).toEqual([1, 5])
     expect(reader.state.tree.isWhole).toBe(false)
   })
 
@@ -88,24 +116,34 @@ describe('a quick open', () => {
   test('rejects a checkpoint that was changed, truncated, or is of another version or log', async () => {
     const lines = randomLog(randomFrom(7), { lines: 40 })
     const reader = await SessionReader.open(new TextLog(lines), { whole: true })
-    const checkpoint = writeCheckpoint(reader.state)
-    const body = checkpoint.slice(checkpoint.indexOf('\n') + 1)
-    const isQuick = async (content: string, log = lines): Promise<boolean> =>
+    const pieces = piecesOf(reader.state, { newestNodes: 1, nodesPerPiece: 1 })
+    const isQuick = async (content: string[], log = lines): Promise<boolean> =>
       !(await SessionReader.open(new TextLog(log, content))).state.tree.isWhole
-    expect(await isQuick(checkpoint)).toBe(true)
-    expect(await isQuick(checkpoint.replace('"term":1', '"term":2'))).toBe(false)
-    expect(await isQuick(checkpoint.slice(0, -1))).toBe(false)
-    expect(await isQuick(checkpoint.slice(0, 50))).toBe(false)
-    expect(await isQuick('')).toBe(false)
-    expect(await isQuick(body)).toBe(false)
-    expect(await isQuick(checkpoint, lines.slice(0, 20))).toBe(false)
-    expect(await isQuick(checkpoint, randomLog(randomFrom(8), { lines: 40 }))).toBe(false)
+    for (const [number, piece] of pieces.entries()) {
+      for (const changed of [piece.replace('"', "'"), piece.slice(0, -1), piece.slice(0, 50), '']) {
+        expect([number, changed, await isQuick(pieces.with(number, changed))]).toEqual([number, changed, false])
+      }
+    }
+    const [checkpoint = '', ...older] = pieces
+    const body = checkpoint.slice(checkpoint.indexOf('\n') + 1)
+    expect(older.length).toBeGreaterThan(2)
+    expect(await isQuick(pieces)).toBe(true)
+    expect(await isQuick([...pieces, 'a piece that a crash left behind'])).toBe(true)
+    expect(await isQuick(pieces.toSpliced(1, 1))).toBe(false)
+    expect(await isQuick(pieces.slice(0, -1))).toBe(false)
+    expect(await isQuick(pieces.with(1, pieces[2] ?? ''))).toBe(false)
+    expect(await isQuick([checkpoint.replace('"term":1', '"term":2'), ...older])).toBe(false)
+    expect(await isQuick([body, ...older])).toBe(false)
+    expect(await isQuick([])).toBe(false)
+    expect(await isQuick([pieces.join('')])).toBe(false)
+    expect(await isQuick(pieces, lines.slice(0, 20))).toBe(false)
+    expect(await isQuick(pieces, randomLog(randomFrom(8), { lines: 40 }))).toBe(false)
   })
 
   test('rejects a checkpoint with a valid checksum and invalid content', async () => {
     const lines = [sealed({ type: 'session', id: 's' }, 1)]
     const { state } = await SessionReader.open(new TextLog(lines), { whole: true })
-    const [, body = ''] = writeCheckpoint(state).split('\n')
+    const [, body = ''] = piecesOf(state).join('').split('\n')
     for (const change of [
       { nodes: 5 },
       { nodes: [5] },
@@ -113,9 +151,11 @@ describe('a quick open', () => {
       { inbox: null },
       { above: null },
       { last: null },
+      { older: null },
+      { older: [null] },
     ]) {
       const text = JSON.stringify({ ...(JSON.parse(body) as object), ...change })
-      const reader = await SessionReader.open(new TextLog(lines, `${checksum(text)}\n${text}\n`))
+      const reader = await SessionReader.open(new TextLog(lines, [`${checksum(text)}\n${text}\n`]))
       expect([change, reader.state.tree.isWhole]).toEqual([change, true])
     }
   })
@@ -156,6 +196,58 @@ describe('a quick open', () => {
   })
 })
 
+describe('a checkpoint of 100,000 entries', () => {
+  test('is saved in small parts: after a turn, when a piece fills up, and after a branch', async () => {
+    const port = new MemoryLogStore()
+    const sizes: { pieces: number; bytes: number }[] = []
+    const counted = changedPort(port, {
+      log: (log) => ({
+        saveDerived: async (data) => {
+          const contents = [...(data.checkpoint?.changed.values() ?? [])]
+          sizes.push({ pieces: contents.length, bytes: Buffer.byteLength(contents.join('')) })
+          await log.saveDerived(data)
+        },
+      }),
+    })
+    const lines = Array.from({ length: 100_000 }, (_, index) =>
+      sealLine(said(idOf(index), index ? idOf(index - 1) : null), 2 + index),
+    )
+    await port.create(localScope, 's', sealLine({ type: 'session', id: 's' }, 1))
+    const claim = await port.claim(localScope, 's')
+    if (claim.type === 'owned') throw new Error(claim.owner.reason)
+    await claim.log.append(lines, { term: 1, head: 1, durability: 'durable' })
+    await claim.log.close()
+    const store = new SessionStore(counted)
+    const session = await store.open('s')
+    await session.saveDerived()
+    const [all] = sizes.splice(0)
+    expect(all?.bytes).toBeGreaterThan(5_000_000)
+    for (let turn = 0; turn < 12; turn++) {
+      await Promise.all(Array.from({ length: 100 }, () => user(session, `turn ${turn}`)))
+      await session.saveDerived()
+    }
+    expect(Math.max(...sizes.map(({ bytes }) => bytes))).toBeLessThan(200_000)
+    expect(sizes.splice(0).map(({ pieces }) => pieces)).toContain(2)
+    await session.close()
+
+    const again = await store.open('s')
+    await again.branch(idOf(99_000))
+    await again.saveDerived()
+    await again.branch(idOf(50_000))
+    await again.saveDerived()
+    expect(Math.max(...sizes.splice(0).map(({ bytes }) => bytes))).toBeLessThan(200_000)
+    const expected = await again.getContext()
+    await again.close()
+    const quick = await SessionReader.open(await port.open(localScope, 's'))
+    expect(quick.state.tree.isWhole).toBe(false)
+    expect((await whatItSays(quick))['context']).toEqual(expected)
+  })
+})
+
+function idOf(index: number): string {
+  return `00000000-0000-7000-8000-${String(index).padStart(12, '0')}`
+}
+
 function sealed(line: DiskLine, seq: number): string {
   return sealLine(line, seq).text
 }
@@ -165,15 +257,19 @@ function said(id: string, parent: string | null): DiskLine {
   return { type: 'message', id, parent_id: parent, message: { role: 'user', content } }
 }
 
+function piecesOf(state: SessionState, options: CheckpointOptions = {}): string[] {
+  const { count, changed } = writeCheckpoint(state, options)
+  return Array.from({ length: count }, (_, number) => changed.get(number) ?? '')
+}
+
 /** A writer saves its checkpoint after a line that it has just written, so after an intact one. */
-async function checkpointOf(
-  lines: readonly string[],
-  at: number,
-  options: { newestNodes?: number } = {},
-): Promise<string> {
+async function checkpointOf(lines: readonly string[], at: number, options: CheckpointOptions = {}): Promise<string[]> {
   const { state } = await SessionReader.open(new TextLog(lines.slice(0, at)), { whole: true })
-  const endsIntact = state.last.seq === state.seq && state.last.at + state.last.size + 1 === state.end
-  return endsIntact ? writeCheckpoint(state, options) : checkpointOf(lines, at - 1, options)
+  return endsIntact(state) ? piecesOf(state, options) : checkpointOf(lines, at - 1, options)
+}
+
+function endsIntact({ last, seq, end }: SessionState): boolean {
+  return last.seq === seq && last.at + last.size + 1 === end
 }
 
 async function whatItSays(reader: SessionReader): Promise<Record<string, unknown>> {
@@ -197,12 +293,12 @@ async function whatItSays(reader: SessionReader): Promise<Record<string, unknown
 /** A log made of lines of text. */
 class TextLog implements ReadableLog {
   readonly #lines: StoredLine[] = []
-  readonly #checkpoint: string | undefined
+  readonly #checkpoint: readonly string[]
   readonly localFolder = undefined
-  /** How many bytes of the checkpoint each call requested. */
+  /** How many pieces of the checkpoint each call returned. */
   readonly loaded: number[] = []
 
-  constructor(lines: readonly string[], checkpoint?: string) {
+  constructor(lines: readonly string[], checkpoint: readonly string[] = []) {
     this.#checkpoint = checkpoint
     let at = 0
     for (const line of lines) {
@@ -224,9 +320,10 @@ class TextLog implements ReadableLog {
     })
   }
 
-  async loadCheckpoint({ maxBytes = Infinity }: { maxBytes?: number } = {}): Promise<string | undefined> {
-    this.loaded.push(maxBytes)
-    return this.#checkpoint?.slice(0, maxBytes)
+  async loadCheckpoint({ isBrief }: { isBrief?: boolean } = {}): Promise<string[]> {
+    const pieces = this.#checkpoint.slice(0, isBrief ? 1 : undefined)
+    this.loaded.push(pieces.length)
+    return pieces
   }
 
   async seek(): Promise<number | undefined> {

@@ -1,20 +1,55 @@
 import { isNote, type DiskLine } from '../line/line.ts'
-import type { ReadableLog } from './log-store.ts'
+import type { CheckpointPieces, ReadableLog } from './log-store.ts'
 import { parseLine } from '../line/parse-line.ts'
 import { checksum } from '../line/seal-line.ts'
-import { SessionState, type Damage, type OpenRun, type Placed } from '../state/session-state.ts'
+import { SessionState, type Damage, type OpenRun, type Placed, type SavedPiece } from '../state/session-state.ts'
 import { contextPathTo, nothingInForce, withOwnInForce, type InForce, type Node } from '../state/tree.ts'
+
+/** The pieces to save, and which pieces the checkpoint has then. */
+export interface WrittenCheckpoint extends CheckpointPieces {
+  saved: SavedPiece[]
+}
+
+export interface CheckpointOptions {
+  /** The first piece has at least so many nodes, if there are so many. */
+  newestNodes?: number
+  nodesPerPiece?: number
+}
 
 /**
  * Writes the fold at one line, for a quick open. Derived data: if anything is wrong with it, the log is read
- * instead. The first part holds the whole fold and the newest nodes, enough for most reads of an idle session.
- * The second part holds the older nodes.
+ * instead. The first piece holds the whole fold and the newest nodes, enough for most reads of an idle session.
+ * The older nodes follow in pieces of equal length, which do not change while the conversation grows.
  */
-export function writeCheckpoint(state: SessionState, options: { newestNodes?: number } = {}): string {
-  const { newestNodes = defaultNewestNodes } = options
+export function writeCheckpoint(state: SessionState, options: CheckpointOptions = {}): WrittenCheckpoint {
+  const { newestNodes = defaultNewestNodes, nodesPerPiece = defaultNodesPerPiece } = options
   const { nodes } = contextPathTo(state.leaf)
-  const older = nodes.slice(0, -newestNodes)
-  const body: Body = {
+  const changed = new Map<number, string>()
+  const saved: SavedPiece[] = []
+  let start = 0
+  for (; start + nodesPerPiece + newestNodes <= nodes.length; start += nodesPerPiece) {
+    const piece = state.savedPieces[saved.length]
+    const first = nodes[start]?.id ?? ''
+    const last = nodes[start + nodesPerPiece - 1]?.id ?? ''
+    if (piece?.first === first && piece.last === last) {
+      saved.push(piece)
+      continue
+    }
+    const content = seal(saveNodes(nodes.slice(start, start + nodesPerPiece)))
+    saved.push({ first, last, sum: content.slice(0, content.indexOf('\n')) })
+    changed.set(saved.length, content)
+  }
+  changed.set(0, seal(bodyOf(state, { older: saved, nodes: nodes.slice(start) })))
+  return { count: saved.length + 1, changed, saved }
+}
+
+/** More than a screen requests at once; parsing them takes about a millisecond. */
+const defaultNewestNodes = 500
+/** With the newest nodes, bounds what one save writes to about 200 KB. */
+const defaultNodesPerPiece = 1000
+
+function bodyOf(state: SessionState, { older, nodes }: { older: SavedPiece[]; nodes: readonly Node[] }): Body {
+  return {
     version: checkpointVersion,
     last: state.last,
     seq: state.seq,
@@ -36,13 +71,10 @@ export function writeCheckpoint(state: SessionState, options: { newestNodes?: nu
     damage: state.damage,
     damageCount: state.damageCount,
     damageSeenThrough: state.damageSeenThrough,
-    ...saveNodes(nodes.slice(-newestNodes)),
+    older,
+    ...saveNodes(nodes),
   }
-  return seal(body) + (older.length > 0 ? seal(saveNodes(older)) : '')
 }
-
-/** More than a screen requests at once; parsing them takes about a millisecond. */
-const defaultNewestNodes = 1000
 
 function seal(part: Body | Nodes): string {
   const text = JSON.stringify(part)
@@ -56,14 +88,15 @@ function saveNodes(nodes: readonly Node[]): Nodes {
   return { isRooted, above: saveInForce(isRooted ? nothingInForce : first.inForce), nodes: nodes.map(saveNode) }
 }
 
-/** Size of a checkpoint of this state; decides how often writing one is worthwhile. */
+/** Size of what a save of this state writes; decides how often writing it is worthwhile. */
 export function checkpointSize(state: SessionState): number {
-  return contextPathTo(state.leaf).nodes.length + state.labels.size + state.inbox.messages.length
+  const { nodes } = contextPathTo(state.leaf)
+  return Math.min(nodes.length, defaultNodesPerPiece) + state.labels.size + state.inbox.messages.length
 }
 
 /**
  * Returns the state at the checkpoint's line, or undefined if checkpoint and log do not match. A brief
- * checkpoint is read from the first part alone: its cost does not depend on the session's length, and older
+ * checkpoint is read from the first piece alone: its cost does not depend on the session's length, and older
  * nodes stay unread.
  */
 export async function readCheckpoint(
@@ -71,24 +104,19 @@ export async function readCheckpoint(
   options: { isBrief?: boolean } = {},
 ): Promise<SessionState | undefined> {
   try {
-    const parts = options.isBrief
-      ? (parseParts(await log.loadCheckpoint({ maxBytes: maxFirstPartBytes })) ??
-        parseParts(await log.loadCheckpoint()))
-      : parseParts(await log.loadCheckpoint(), { isWhole: true })
-    if (!parts || parts.body.hasTwins) return undefined
-    const { body } = parts
+    const parsed = parsePieces(await log.loadCheckpoint(options), options)
+    if (!parsed || parsed.body.hasTwins) return undefined
+    const { body } = parsed
     const [bytes] = await log.readAt([body.last])
-    const parsed = bytes && parseLine(bytes)
-    if (parsed?.type !== 'line' || parsed.crc !== body.last.crc) return undefined
-    return restore(body, parts.older)
+    const line = bytes && parseLine(bytes)
+    if (line?.type !== 'line' || line.crc !== body.last.crc) return undefined
+    return restore(parsed)
   } catch {
     return undefined // a folder in its place, or another version: read the log instead
   }
 }
 
-const checkpointVersion = 7
-/** If the first part is longer than this, the whole checkpoint is loaded. */
-const maxFirstPartBytes = 128 * 1024
+const checkpointVersion = 8
 
 interface Body extends Nodes {
   version: number
@@ -113,6 +141,8 @@ interface Body extends Nodes {
   damage: Damage[]
   damageCount: number
   damageSeenThrough: number
+  /** The pieces with the older nodes, in order. */
+  older: SavedPiece[]
 }
 
 interface Nodes {
@@ -125,33 +155,37 @@ interface Nodes {
 type SavedNode = [id: string, seq: number, type: string, at: number, size: number, firstKeptId?: string]
 type SavedInForce = Record<keyof InForce, SavedNode | null>
 
-interface Parts {
+interface Parsed {
   body: Body
-  older: Nodes | undefined
+  older: Nodes[]
+  saved: readonly SavedPiece[]
 }
 
-/** Parses only the first part unless `isWhole` is set; then every part must be valid. */
-function parseParts(content: string | undefined, options: { isWhole?: boolean } = {}): Parts | undefined {
-  if (content === undefined) return undefined
-  const first = unseal(content, 0)
-  const body = first && (JSON.parse(first.text) as Body)
+/** Parses the first piece, and unless brief the pieces that it names. All of them must be as they were when it was written. */
+function parsePieces(pieces: readonly string[], { isBrief }: { isBrief?: boolean }): Parsed | undefined {
+  const [first] = pieces
+  const text = first === undefined ? undefined : unseal(first)
+  const body = text === undefined ? undefined : (JSON.parse(text) as Body)
   if (body?.version !== checkpointVersion) return undefined
-  if (!options.isWhole || first?.end === content.length) return { body, older: undefined }
-  const second = unseal(content, first?.end ?? 0)
-  if (second?.end !== content.length) return undefined
-  return { body, older: JSON.parse(second.text) as Nodes }
+  if (isBrief) return { body, older: [], saved: [] }
+  const older: Nodes[] = []
+  for (const [index, { sum }] of body.older.entries()) {
+    const piece = pieces[index + 1]
+    const nodes = piece?.startsWith(`${sum}\n`) ? unseal(piece) : undefined
+    if (nodes === undefined) return undefined
+    older.push(JSON.parse(nodes) as Nodes)
+  }
+  return { body, older, saved: body.older }
 }
 
-/** A line with the checksum, followed by the line that it covers. */
-function unseal(content: string, start: number): { text: string; end: number } | undefined {
-  const afterSum = content.indexOf('\n', start)
-  const afterText = content.indexOf('\n', afterSum + 1)
-  if (afterSum === -1 || afterText === -1) return undefined
-  const text = content.slice(afterSum + 1, afterText)
-  return checksum(text) === content.slice(start, afterSum) ? { text, end: afterText + 1 } : undefined
+/** The line after the one with its checksum. */
+function unseal(piece: string): string | undefined {
+  const afterSum = piece.indexOf('\n')
+  const text = piece.slice(afterSum + 1, -1)
+  return afterSum > 0 && piece.endsWith('\n') && checksum(text) === piece.slice(0, afterSum) ? text : undefined
 }
 
-function restore(body: Body, older: Nodes | undefined): SessionState {
+function restore({ body, older, saved }: Parsed): SessionState {
   const state = new SessionState({ isWhole: false })
   state.seq = body.seq
   state.end = body.end
@@ -172,15 +206,16 @@ function restore(body: Body, older: Nodes | undefined): SessionState {
   state.damage = body.damage
   state.damageCount = body.damageCount
   state.damageSeenThrough = body.damageSeenThrough
-  const first = older ?? body
+  state.savedPieces = saved
+  const first = older[0] ?? body
   const above = restoreInForce(first.above)
   let parent: Node | null = null
   const topParent = first.isRooted ? null : 'unread'
   const nodes: Node[] = []
-  for (const part of [older?.nodes ?? [], body.nodes]) {
-    for (const saved of part) {
+  for (const part of [...older, body]) {
+    for (const node of part.nodes) {
       const inForce: InForce = parent?.inForce ?? above
-      parent = withOwnInForce(restoreNode(saved, { parent: parent ?? topParent, inForce }))
+      parent = withOwnInForce(restoreNode(node, { parent: parent ?? topParent, inForce }))
       nodes.push(parent)
     }
   }

@@ -14,6 +14,8 @@ export class DerivedFiles {
   readonly #reader: SessionReader
   #timer: unknown
   #saving: Promise<void> = Promise.resolve()
+  /** A save that has not begun. It will save the newest state, so a later one need not be added to it. */
+  #next: Promise<void> | undefined
   #linesSince = 0
   #savedSeq: number
 
@@ -35,7 +37,11 @@ export class DerivedFiles {
   }
 
   async save(): Promise<void> {
-    this.#saving = this.#saving.then(() => this.#write())
+    this.#next ??= this.#saving.then(() => {
+      this.#next = undefined
+      return this.#write()
+    })
+    this.#saving = this.#next
     await this.#saving
   }
 
@@ -60,12 +66,16 @@ export class DerivedFiles {
     this.#linesSince = 0
     this.#savedSeq = state.seq
     try {
-      const id = state.header?.id ?? ''
-      const { inbox, totals } = state
-      await this.#log.saveDerived('checkpoint', writeCheckpoint(state))
-      await this.#log.saveDerived('queue', `${JSON.stringify(queueFileOf(inbox, new Date()), null, 2)}\n`)
-      const metadata = { ...sessionInfoOf(state, { id }), usage: totals.usage, seq: state.seq }
-      await this.#log.saveDerived('metadata', `${JSON.stringify(metadata, null, 2)}\n`)
+      const { saved, ...checkpoint } = writeCheckpoint(state)
+      // If this save fails, nobody knows which pieces were stored.
+      state.savedPieces = []
+      const info = sessionInfoOf(state, { id: state.header?.id ?? '' })
+      await this.#log.saveDerived({
+        checkpoint,
+        queue: `${JSON.stringify(queueFileOf(state.inbox, new Date()), null, 2)}\n`,
+        metadata: `${JSON.stringify({ ...info, usage: state.totals.usage, seq: state.seq }, null, 2)}\n`,
+      })
+      state.savedPieces = saved
     } catch {
       // Derived files are rebuilt from the log; the next save or open retries.
     }

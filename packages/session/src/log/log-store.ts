@@ -103,8 +103,8 @@ export interface ReadableLog {
   unfinishedBytes(): Promise<number>
   /** Resolves when there may be more to read, or the signal aborts. */
   changed(signal: AbortSignal): Promise<void>
-  /** With `maxBytes`, a store may return only that many bytes from the start. */
-  loadCheckpoint(options?: { maxBytes?: number }): Promise<string | undefined>
+  /** The pieces of the checkpoint in order, none if there is no checkpoint. A brief one is the first piece alone. */
+  loadCheckpoint(options?: { isBrief?: boolean }): Promise<string[]>
   getBlob(sha256: string): Promise<Uint8Array | undefined>
   /** The current writer, if it can be determined without claiming. Absent if the store cannot tell. */
   owner?(): Promise<Owner | undefined>
@@ -139,7 +139,23 @@ export type AppendResult =
   /** The batch may or may not be in the log: claim again and look. */
   | { type: 'unknown'; cause: unknown }
 
-export type DerivedFile = 'checkpoint' | 'metadata' | 'queue'
+/** What is derived from the lines. It may be lost: the session makes it anew from the log. */
+export interface DerivedData {
+  checkpoint?: CheckpointPieces
+  metadata?: string
+  queue?: string
+}
+
+/** A session checks what it loads, so pieces of two checkpoints that a crash left together do no harm. */
+export interface CheckpointPieces {
+  /** How many pieces the checkpoint has now. The store drops those from this number on. */
+  count: number
+  /**
+   * The pieces that changed, by number; the others stay. The store writes piece 0 last. The only control character in a
+   * piece is the newline.
+   */
+  changed: ReadonlyMap<number, string>
+}
 
 export interface WritableLog extends ReadableLog {
   /** Set if the store counts terms itself; with files, the log does. */
@@ -157,5 +173,6 @@ export interface WritableLog extends ReadableLog {
   /** Called after `unknown`: makes a durable claim, so that whatever is read afterwards is durable too. */
   reclaim(): Promise<Claim>
   putBlob(bytes: Uint8Array): Promise<BlobReference>
-  saveDerived(file: DerivedFile, content: string): Promise<void>
+  /** Saves the given data and leaves the rest as it is. Need not be durable. */
+  saveDerived(data: DerivedData): Promise<void>
 }

@@ -34,6 +34,13 @@ export interface Placed extends Position {
   crc: string
 }
 
+/** A piece of the stored checkpoint, with its checksum and the ids of its first and its last node. */
+export interface SavedPiece {
+  first: string
+  last: string
+  sum: string
+}
+
 /**
  * The state of a session, folded line by line. Reading and appending use the same `apply`, so a writer's state
  * equals what a later reader will find.
@@ -67,6 +74,8 @@ export class SessionState {
   damageCount = 0
   /** Damage up to this seq was acknowledged. */
   damageSeenThrough = 0
+  /** The pieces of the stored checkpoint that hold nodes of this state, after the first piece. */
+  savedPieces: readonly SavedPiece[] = []
   #lastGap: Node | null = null
   /** Lost lines whose ids are unknown: that many unknown parents may be among them. */
   #adoptable = 0

@@ -4,7 +4,7 @@ import { SessionError, type SessionErrorCode } from '../errors.ts'
 import type { Position } from '../line/line.ts'
 import { sealLine, type SealedLine } from '../line/seal-line.ts'
 import { localScope, type AppendResult, type Claim, type LogStore, type WritableLog } from '../log/log-store.ts'
-import type { ReadableLog, Scope } from '../log/log-store.ts'
+import type { CheckpointPieces, ReadableLog, Scope } from '../log/log-store.ts'
 import { SessionStore } from '../store/session-store.ts'
 import { settledWithin } from '../util/deadline.ts'
 import { said, user } from './builders.ts'
@@ -330,7 +330,7 @@ function places(it: It): void {
       const log = await create(port)
       await appendLines(log, { from: 2, count: 2 })
       const { sha256 } = await log.putBlob(new Uint8Array([1, 2]))
-      await log.saveDerived('checkpoint', 'of an earlier session')
+      await log.saveDerived({ checkpoint: piecesOf('of an earlier session', 'and its second piece') })
       await log.close()
       await port[remove](localScope, 's')
       assert.equal(await port.placeOf(localScope, 's'), undefined)
@@ -338,7 +338,7 @@ function places(it: It): void {
       const again = await create(port)
       assert.deepEqual(await seqsOf(again), [1])
       assert.equal(await again.getBlob(sha256), undefined)
-      assert.equal(await again.loadCheckpoint(), undefined)
+      assert.deepEqual(await again.loadCheckpoint(), [])
       await appendLines(again, { from: 2, count: 1 })
       await again.close()
       await port.erase(localScope, 's')
@@ -365,7 +365,7 @@ function tenants(it: It): void {
   it('no call reaches a session of another scope', async ({ port }) => {
     const log = await create(port)
     const { sha256 } = await log.putBlob(new Uint8Array([7]))
-    await log.saveDerived('checkpoint', 'mine')
+    await log.saveDerived({ checkpoint: piecesOf('mine') })
     await log.close()
     const other: Scope = { tenant: 'other' }
     assert.equal(await port.placeOf(other, 's'), undefined)
@@ -377,7 +377,7 @@ function tenants(it: It): void {
     assert.equal(await port.placeOf(localScope, 's'), 'active')
     const theirs = await create(port, { scope: other })
     assert.equal(await theirs.getBlob(sha256), undefined)
-    assert.equal(await theirs.loadCheckpoint(), undefined)
+    assert.deepEqual(await theirs.loadCheckpoint(), [])
     await appendLines(theirs, { from: 2, count: 2 })
     await theirs.close()
     await port.move(other, 's', 'archive')
@@ -408,21 +408,85 @@ function derivedData(it: It): void {
 
   it('a checkpoint is returned as it was saved last, for its own session alone', async ({ port }) => {
     const log = await create(port, { id: 'a' })
-    assert.equal(await log.loadCheckpoint(), undefined)
-    await log.saveDerived('checkpoint', 'old')
+    assert.deepEqual(await log.loadCheckpoint(), [])
+    await log.saveDerived({ checkpoint: piecesOf('old') })
     const content = 'Prüfpunkt 漢字\n'.repeat(20_000)
-    await log.saveDerived('checkpoint', content)
-    await log.saveDerived('queue', '{}')
-    assert.equal(await log.loadCheckpoint(), content)
-    const start = (await log.loadCheckpoint({ maxBytes: 100 })) ?? ''
-    assert.ok(start.length >= 50 && start.startsWith(content.slice(0, 50)))
+    await log.saveDerived({ checkpoint: piecesOf(content) })
+    await log.saveDerived({ queue: '{}' })
+    assert.deepEqual(await log.loadCheckpoint(), [content])
     await log.close()
     const reader = await port.open(localScope, 'a')
-    assert.equal(await reader.loadCheckpoint(), content)
+    assert.deepEqual(await reader.loadCheckpoint(), [content])
     await reader.close()
     const other = await create(port, { id: 'b' })
-    assert.equal(await other.loadCheckpoint(), undefined)
+    assert.deepEqual(await other.loadCheckpoint(), [])
     await other.close()
+  })
+
+  it('a checkpoint keeps the pieces that did not change, in order, and drops those that it no longer has', async ({
+    port,
+  }) => {
+    const log = await create(port)
+    const contents = Array.from({ length: 12 }, (_, index) => `piece ${index} – 漢字\n`)
+    await log.saveDerived({ checkpoint: piecesOf(...contents) })
+    assert.deepEqual(await log.loadCheckpoint(), contents)
+    const changed = new Map([
+      [0, 'first'],
+      [12, 'new'],
+      [2, 'other'],
+    ])
+    await log.saveDerived({ checkpoint: { count: 13, changed } })
+    const grown = [...contents, 'new'].with(0, 'first').with(2, 'other')
+    assert.deepEqual(await log.loadCheckpoint(), grown)
+    const brief = await log.loadCheckpoint({ isBrief: true })
+    assert.deepEqual(brief, grown.slice(0, brief.length))
+    assert.ok(brief.length > 0)
+    await log.close()
+    const again = claimed(await port.claim(localScope, 's'))
+    await again.saveDerived({ checkpoint: { count: 3, changed: new Map([[0, 'short']]) } })
+    assert.deepEqual(await again.loadCheckpoint(), ['short', ...grown.slice(1, 3)])
+    await again.saveDerived({
+      checkpoint: {
+        count: 4,
+        changed: new Map([
+          [0, 'long'],
+          [3, 'last'],
+        ]),
+      },
+    })
+    assert.deepEqual(await again.loadCheckpoint(), ['long', ...grown.slice(1, 3), 'last'])
+    await again.close()
+  })
+
+  it('a turn of a long session changes few pieces of its checkpoint, from which it opens', async ({ port }) => {
+    const saves: CheckpointPieces[] = []
+    const counted = changedPort(port, {
+      log: (log) => ({
+        saveDerived: async (data) => {
+          if (data.checkpoint) saves.push(data.checkpoint)
+          await log.saveDerived(data)
+        },
+      }),
+    })
+    const store = new SessionStore(counted)
+    await port.create(localScope, 's', header('s'))
+    const log = claimed(await port.claim(localScope, 's'))
+    await appendLines(log, { from: 2, count: 4000 }, chained)
+    await log.close()
+    const first = await store.open('s')
+    await user(first, 'one')
+    await first.close()
+    const [whole] = saves.splice(0)
+    assert.ok(whole && whole.count > 3 && whole.changed.size === whole.count)
+    const second = await store.open('s')
+    await user(second, 'two')
+    await second.close()
+    const [part] = saves.splice(0)
+    assert.deepEqual([part?.count, [...(part?.changed.keys() ?? [])]], [whole.count, [0]])
+    const third = await store.open('s', { readOnly: true })
+    assert.deepEqual((await said(third)).slice(-2), ['user: one', 'user: two'])
+    assert.equal((await third.getContext()).messages.length, 4002)
+    await third.close()
   })
 }
 
@@ -538,6 +602,10 @@ function claimed(claim: Claim): WritableLog {
   return claim.log
 }
 
+function piecesOf(...contents: string[]): CheckpointPieces {
+  return { count: contents.length, changed: new Map(contents.entries()) }
+}
+
 function header(id: string): SealedLine {
   return sealLine({ type: 'session', id, version: 1, timestamp: '2026-01-01T00:00:00.000Z' }, 1)
 }
@@ -554,9 +622,19 @@ async function append(
   return log.append(lines, { ...options, durability: 'durable' })
 }
 
-async function appendLines(log: WritableLog, { from, count }: { from: number; count: number }): Promise<void> {
+/** A message after the one before. */
+function chained(seq: number): SealedLine {
+  const message = { role: 'user', content: [{ type: 'text', text: { content: `message ${seq}` } }] }
+  return sealLine({ type: 'message', id: `e${seq}`, parent_id: seq === 2 ? null : `e${seq - 1}`, message }, seq)
+}
+
+async function appendLines(
+  log: WritableLog,
+  { from, count }: { from: number; count: number },
+  make: (seq: number) => SealedLine = line,
+): Promise<void> {
   for (let seq = from; seq < from + count; seq += 250) {
-    const some = Array.from({ length: Math.min(250, from + count - seq) }, (_, index) => line(seq + index))
+    const some = Array.from({ length: Math.min(250, from + count - seq) }, (_, index) => make(seq + index))
     assert.equal((await append(log, some, { term: log.term ?? 1, head: seq - 1 })).type, 'appended')
   }
 }

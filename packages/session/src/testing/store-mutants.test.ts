@@ -400,20 +400,66 @@ const derived: Mutant[] = [
     'keeps the first checkpoint',
     () => ({
       log: (log) => ({
-        saveDerived: async (file, content) => {
-          if ((await log.loadCheckpoint()) === undefined) await log.saveDerived(file, content)
+        saveDerived: async (data) => {
+          if ((await log.loadCheckpoint()).length === 0) await log.saveDerived(data)
+        },
+      }),
+    }),
+  ],
+  ['cuts a checkpoint', () => onPieces((pieces) => pieces.map((piece) => piece.slice(0, 64 * 1024)))],
+  [
+    'keeps every derived text as the checkpoint',
+    () => ({
+      log: (log) => ({
+        saveDerived: async ({ checkpoint, queue = '' }) =>
+          log.saveDerived({ checkpoint: checkpoint ?? { count: 1, changed: new Map([[0, queue]]) } }),
+      }),
+    }),
+  ],
+  [
+    'keeps only the pieces that changed',
+    () => ({
+      log: (log) => ({
+        saveDerived: async ({ checkpoint, ...rest }) => {
+          await log.saveDerived({ ...rest, checkpoint: { count: 0, changed: new Map() } })
+          if (checkpoint) await log.saveDerived({ checkpoint })
         },
       }),
     }),
   ],
   [
-    'cuts a checkpoint',
-    () => ({ log: (log) => ({ loadCheckpoint: async () => (await log.loadCheckpoint())?.slice(0, 64 * 1024) }) }),
+    'never drops a piece',
+    () => ({
+      log: (log) => ({
+        saveDerived: async ({ checkpoint, ...rest }) => {
+          const { length } = await log.loadCheckpoint()
+          await log.saveDerived(
+            checkpoint ? { ...rest, checkpoint: { ...checkpoint, count: Math.max(length, checkpoint.count) } } : rest,
+          )
+        },
+      }),
+    }),
   ],
   [
-    'keeps every derived file as the checkpoint',
-    () => ({ log: (log) => ({ saveDerived: (_, content) => log.saveDerived('checkpoint', content) }) }),
+    'drops one piece too many',
+    () => ({
+      log: (log) => ({
+        saveDerived: async ({ checkpoint, ...rest }) =>
+          log.saveDerived(
+            checkpoint ? { ...rest, checkpoint: { ...checkpoint, count: Math.max(1, checkpoint.count - 1) } } : rest,
+          ),
+      }),
+    }),
   ],
+  [
+    'orders pieces by their number as text',
+    () =>
+      onPieces((pieces) => {
+        const order = [...pieces.keys()].sort((left, right) => (String(left) < String(right) ? -1 : 1))
+        return order.map((number) => pieces[number] as string)
+      }),
+  ],
+  ['returns the pieces but the first if brief', () => onPieces((pieces, isBrief) => pieces.slice(isBrief ? 1 : 0))],
 ]
 
 const lists: Mutant[] = [
@@ -705,13 +751,24 @@ function sharedBlobs(keyOf: KeyOf): PortChange {
 }
 
 function sharedCheckpoints(keyOf: KeyOf): PortChange {
-  const contents = new Map<string, string>()
+  const all = new Map<string, string[]>()
   return {
     log: (_, { scope, sessionId }) => ({
-      saveDerived: async (file, content) => {
-        if (file === 'checkpoint') contents.set(keyOf(scope, sessionId), content)
+      saveDerived: async ({ checkpoint }) => {
+        if (!checkpoint) return
+        const pieces = all.get(keyOf(scope, sessionId)) ?? []
+        for (const [number, content] of checkpoint.changed) pieces[number] = content
+        all.set(keyOf(scope, sessionId), pieces.slice(0, checkpoint.count))
       },
-      loadCheckpoint: async () => contents.get(keyOf(scope, sessionId)),
+      loadCheckpoint: async () => all.get(keyOf(scope, sessionId)) ?? [],
+    }),
+  }
+}
+
+function onPieces(change: (pieces: string[], isBrief: boolean) => string[]): PortChange {
+  return {
+    log: (log) => ({
+      loadCheckpoint: async (options) => change(await log.loadCheckpoint(options), options?.isBrief ?? false),
     }),
   }
 }

@@ -94,9 +94,13 @@ test('bytes after the last newline are counted', async () => {
 
 test('a checkpoint is read completely, and its file closed', async () => {
   const { disk, log } = readable('')
-  expect([await log.loadCheckpoint(), disk.calls]).toEqual([undefined, []])
+  expect([await log.loadCheckpoint(), disk.calls]).toEqual([[], []])
   disk.put(paths.derived.checkpoint, 'prüf\n')
-  expect(await log.loadCheckpoint()).toBe('prüf\n')
+  disk.put(`${paths.pieces}/10.json`, 'c')
+  disk.put(`${paths.pieces}/2.json`, 'b')
+  disk.put(`${paths.pieces}/2.json.0123.tmp`, 'half')
+  expect(await log.loadCheckpoint()).toEqual(['prüf\n', 'b', 'c'])
+  expect(await log.loadCheckpoint({ isBrief: true })).toEqual(['prüf\n'])
   disk.failNth({ operation: 'read', nth: 1, error: 'EIO' })
   await expect(log.loadCheckpoint()).rejects.toMatchObject({ code: 'EIO' })
   expect(disk.openPaths).toEqual([paths.log])
@@ -152,25 +156,47 @@ test('a writer reports its owner and what it repaired, counts no terms, and recl
   expect(claim.type === 'claimed' && claim.log).toBe(log)
 })
 
+const checkpoint = { count: 1, changed: new Map([[0, 'x']]) }
+
 test('a checkpoint is saved only after its lines are durable', async () => {
   const { disk, log } = writable()
   const line = sealLine({ type: 'custom', id: 'b', parent_id: null }, 2)
   void log.append([line], { ...options, durability: 'accepted' })
   disk.journal.length = 0
-  await log.saveDerived('queue', '{}')
+  await log.saveDerived({ queue: '{}' })
   expect(disk.calls.some((call) => call.startsWith('dataSync'))).toBe(false)
-  await log.saveDerived('checkpoint', 'x')
+  await log.saveDerived({ checkpoint })
   expect(disk.calls.filter((call) => call.startsWith('dataSync'))).toEqual([`dataSync ${paths.log}`])
   expect(
     [paths.derived.queue, paths.derived.checkpoint].map((path) => String(Buffer.from(disk.contentOf(path)!))),
   ).toEqual(['{}', 'x'])
 })
 
+test('the first piece of a checkpoint is saved last, and pieces of an earlier writer are dropped', async () => {
+  const { disk, log } = writable()
+  disk.put(`${paths.pieces}/1.json`, 'old')
+  disk.put(`${paths.pieces}/2.json`, 'old')
+  disk.put(`${paths.pieces}/notes.txt`, 'not ours')
+  const changed = new Map([
+    [0, 'first'],
+    [1, 'second'],
+  ])
+  await log.saveDerived({ checkpoint: { count: 2, changed } })
+  const renamed = disk.calls
+    .filter((call) => call.startsWith('rename'))
+    .map((call) => call.replace(/\.[^.]*\.tmp$/, ''))
+  expect(renamed).toEqual([`rename ${paths.pieces}/1.json`, `rename ${paths.derived.checkpoint}`])
+  expect(disk.names(paths.pieces).sort()).toEqual(['1.json', 'notes.txt'])
+  await log.saveDerived({ checkpoint })
+  expect(disk.names(paths.pieces)).toEqual(['notes.txt'])
+  expect(await log.loadCheckpoint()).toEqual(['x'])
+})
+
 test('a checkpoint is not saved if its lines cannot be made durable', async () => {
   const { disk, log } = writable()
   void log.append([sealLine({ type: 'custom', id: 'b', parent_id: null }, 2)], { ...options, durability: 'accepted' })
   disk.failNth({ operation: 'dataSync', nth: 1, error: 'EIO' })
-  await expect(log.saveDerived('checkpoint', 'x')).rejects.toMatchObject({ code: 'EIO' })
+  await expect(log.saveDerived({ checkpoint })).rejects.toMatchObject({ code: 'EIO' })
   expect(disk.exists(paths.derived.checkpoint)).toBe(false)
 })
 

@@ -1,11 +1,13 @@
 import { hostname } from 'node:os'
+import { join } from 'node:path'
 import { SessionError } from '../../errors.ts'
 import type { Position } from '../../line/line.ts'
 import type {
   AppendOptions,
   AppendResult,
+  CheckpointPieces,
   Claim,
-  DerivedFile,
+  DerivedData,
   Owner,
   ReadableLog,
   StoredLine,
@@ -82,14 +84,19 @@ export class ReadableFileLog implements ReadableLog {
     return livingOwner(this.port, this.paths.owner, () => isHeldHere(this.paths.lock))
   }
 
-  async loadCheckpoint({ maxBytes = Infinity }: { maxBytes?: number } = {}): Promise<string | undefined> {
-    const path = this.paths.derived.checkpoint
-    if (!this.port.exists(path)) return undefined
+  async loadCheckpoint({ isBrief = false }: { isBrief?: boolean } = {}): Promise<string[]> {
+    const { derived, pieces } = this.paths
+    if (!this.port.exists(derived.checkpoint)) return []
+    const names = isBrief ? [] : this.port.names(pieces)
+    const paths = names.filter((name) => numberOfPiece(name) !== undefined)
+    paths.sort((left, right) => (numberOfPiece(left) ?? 0) - (numberOfPiece(right) ?? 0))
+    return Promise.all([derived.checkpoint, ...paths.map((name) => join(pieces, name))].map((path) => this.#text(path)))
+  }
+
+  async #text(path: string): Promise<string> {
     const fd = this.port.openRead(path)
     try {
-      return Buffer.from(
-        await readRange(this.port, fd, { from: 0, to: Math.min(maxBytes, this.port.size(fd)) }),
-      ).toString()
+      return Buffer.from(await readRange(this.port, fd, { from: 0, to: this.port.size(fd) })).toString()
     } finally {
       this.port.close(fd)
     }
@@ -164,6 +171,8 @@ export class WritableFileLog extends ReadableFileLog implements WritableLog {
   readonly term = undefined
   /** What the next append must name. Unknown until the first one, because the last line is not parsed here. */
   #expected: { term: number; head: number } | undefined
+  /** How many pieces the checkpoint has. Unknown until the first save, which drops those that an earlier writer left. */
+  #pieces: number | undefined
 
   constructor(parts: WritableFileLogParts) {
     super(parts.port, parts.paths)
@@ -205,12 +214,39 @@ export class WritableFileLog extends ReadableFileLog implements WritableLog {
     }
   }
 
-  async saveDerived(file: DerivedFile, content: string): Promise<void> {
+  async saveDerived({ checkpoint, queue, metadata }: DerivedData): Promise<void> {
+    const { derived } = this.paths
+    if (checkpoint) await this.#saveCheckpoint(checkpoint)
+    if (queue !== undefined) await this.#replace(derived.queue, queue)
+    if (metadata !== undefined) await this.#replace(derived.metadata, metadata)
+  }
+
+  async #saveCheckpoint({ count, changed }: CheckpointPieces): Promise<void> {
+    const { derived, pieces } = this.paths
     // A checkpoint vouches for every line before it, so those lines must be durable first.
-    if (file === 'checkpoint') await this.#parts.file.settle()
+    await this.#parts.file.settle()
+    if (count > 1 && this.#parts.hold.isOurs()) this.port.makeFolder(pieces)
+    for (const [number, content] of changed) {
+      if (number > 0) await this.#replace(join(pieces, nameOfPiece(number)), content)
+    }
+    const first = changed.get(0)
+    if (first !== undefined) await this.#replace(derived.checkpoint, first)
+    if (this.#pieces !== undefined && count >= this.#pieces) return
+    this.#dropPieces(count)
+    this.#pieces = count
+  }
+
+  #dropPieces(from: number): void {
+    if (!this.#parts.hold.isOurs()) return
+    const { pieces } = this.paths
+    for (const name of this.port.names(pieces)) {
+      if ((numberOfPiece(name) ?? 0) >= from) this.port.remove(join(pieces, name))
+    }
+  }
+
+  async #replace(path: string, content: string): Promise<void> {
     // The folder with this name may belong to another session by now.
     if (!this.#parts.hold.isOurs()) return
-    const path = this.paths.derived[file]
     try {
       await replaceFile(this.port, path, content, { sync: false })
     } catch (error) {
@@ -229,6 +265,15 @@ export class WritableFileLog extends ReadableFileLog implements WritableLog {
       this.#parts.hold.release()
     }
   }
+}
+
+function nameOfPiece(number: number): string {
+  return `${number}.json`
+}
+
+function numberOfPiece(name: string): number | undefined {
+  const number = Number.parseInt(name)
+  return name === nameOfPiece(number) ? number : undefined
 }
 
 const maxGroupBytes = 1024 * 1024

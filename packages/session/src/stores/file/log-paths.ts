@@ -1,5 +1,5 @@
 import { basename, dirname, join } from 'node:path'
-import type { DerivedFile } from '../../log/log-store.ts'
+import type { DerivedData } from '../../log/log-store.ts'
 
 /** Paths of the files of one session. */
 export interface LogPaths {
@@ -8,7 +8,9 @@ export interface LogPaths {
   lock: string
   owner: string
   blobs: string
-  derived: Record<DerivedFile, string>
+  derived: Record<keyof DerivedData, string>
+  /** Folder of the pieces of the checkpoint after the first. */
+  pieces: string
   /** Folder of drafts and spools. */
   local: string | undefined
 }
@@ -28,6 +30,7 @@ export function pathsInFolder(folder: string): LogPaths {
       metadata: join(folder, 'metadata.json'),
       queue: join(folder, 'queue.json'),
     },
+    pieces: join(folder, 'checkpoint'),
     local: folder,
   }
 }
@@ -42,6 +45,7 @@ export function pathsBesideFile(log: string): LogPaths {
     owner: beside('owner.json'),
     blobs: beside('blobs'),
     derived: { checkpoint: beside('checkpoint.json'), metadata: beside('metadata.json'), queue: beside('queue.json') },
+    pieces: beside('checkpoint'),
     local: undefined,
   }
 }

@@ -5,7 +5,7 @@ import type {
   AppendResult,
   Claim,
   ClaimOptions,
-  DerivedFile,
+  DerivedData,
   LinePosition,
   LogStore,
   Owner,
@@ -125,7 +125,7 @@ function notFound(sessionId: string): SessionError {
 class StoredSession {
   readonly lines: StoredLine[] = []
   readonly blobs = new Map<string, Uint8Array>()
-  checkpoint: string | undefined
+  checkpoint: string[] = []
   place: Place = 'active'
   term = 0
   owner: number | undefined
@@ -215,8 +215,8 @@ class MemoryLog implements WritableLog {
     return this.#session.owner === undefined ? undefined : { reason: 'Another writer has this session.' }
   }
 
-  async loadCheckpoint(): Promise<string | undefined> {
-    return this.#session.checkpoint
+  async loadCheckpoint(): Promise<string[]> {
+    return [...this.#session.checkpoint]
   }
 
   async getBlob(sha256: string): Promise<Uint8Array | undefined> {
@@ -243,8 +243,11 @@ class MemoryLog implements WritableLog {
     return { sha256, size: bytes.length }
   }
 
-  async saveDerived(file: DerivedFile, content: string): Promise<void> {
-    if (file === 'checkpoint') this.#session.checkpoint = content
+  async saveDerived({ checkpoint }: DerivedData): Promise<void> {
+    if (!checkpoint) return
+    const pieces = this.#session.checkpoint
+    for (const [number, content] of checkpoint.changed) pieces[number] = content
+    pieces.length = checkpoint.count
   }
 
   async close(): Promise<void> {

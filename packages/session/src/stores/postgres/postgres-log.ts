@@ -7,7 +7,7 @@ import type {
   AppendOptions,
   AppendResult,
   Claim,
-  DerivedFile,
+  DerivedData,
   Owner,
   StoredLine,
   WritableLog,
@@ -15,14 +15,16 @@ import type {
 import type { SessionInfo } from '../../state/session-info.ts'
 import type { AppendQueue } from './append-queue.ts'
 import type { Database } from './database.ts'
+import type { DerivedQueue } from './derived-queue.ts'
 import type { LineWatch } from './line-watch.ts'
 import { numberAt, positionOf } from './positions.ts'
-import { saveRow, type StoredSession } from './session-rows.ts'
+import type { StoredSession } from './session-rows.ts'
 
 /** What all logs of a store share. */
 export interface LogParts {
   database: Database
   queue: AppendQueue
+  derived: DerivedQueue
   watch: LineWatch
   /** The process, as the database knows it. */
   node: string
@@ -124,13 +126,13 @@ export class PostgresLog implements WritableLog {
     return row?.owner ? ownerOf(row.owner) : undefined
   }
 
-  async loadCheckpoint({ maxBytes }: { maxBytes?: number } = {}): Promise<string | undefined> {
+  async loadCheckpoint({ isBrief = false }: { isBrief?: boolean } = {}): Promise<string[]> {
     const { tenant, key } = this.#session
-    const [row] = await this.#parts.database.call<{ content: string | null }>(
-      `select tapetree.read_derived($1, $2, 'checkpoint', $3) as content`,
-      [tenant, key, maxBytes ?? null],
+    const rows = await this.#parts.database.call<{ content: string }>(
+      'select content from tapetree.read_derived($1, $2, $3) order by piece',
+      [tenant, key, isBrief],
     )
-    return row?.content ?? undefined
+    return rows.map(({ content }) => content)
   }
 
   async getBlob(sha256: string): Promise<Uint8Array | undefined> {
@@ -182,21 +184,21 @@ export class PostgresLog implements WritableLog {
     return { sha256, size: bytes.length }
   }
 
-  async saveDerived(file: DerivedFile, content: string): Promise<void> {
-    const { tenant, key, head, lines } = this.#session
-    const { database } = this.#parts
-    if (file === 'checkpoint') {
-      await database.call('select tapetree.save_derived($1, $2, $3, $4, $5)', [
-        tenant,
-        key,
-        this.term ?? null,
-        file,
-        content,
-      ])
-    } else if (file === 'metadata') {
-      const { usage: _, seq, ...info } = JSON.parse(content) as SessionInfo & { usage: unknown; seq: number }
-      await saveRow(database, { tenant, key, lines: seq + lines - head, info })
-    }
+  async saveDerived({ checkpoint, metadata }: DerivedData): Promise<void> {
+    const { tenant, key } = this.#session
+    await this.#parts.derived.save({
+      tenant,
+      key,
+      term: this.term,
+      ...(checkpoint && { checkpoint }),
+      ...(metadata !== undefined && { row: this.#rowOf(metadata) }),
+    })
+  }
+
+  #rowOf(metadata: string): { lines: number; info: SessionInfo } {
+    const { head, lines } = this.#session
+    const { usage: _, seq, ...info } = JSON.parse(metadata) as SessionInfo & { usage: unknown; seq: number }
+    return { lines: seq + lines - head, info }
   }
 
   async close(): Promise<void> {

@@ -17,6 +17,7 @@ import type { SearchHit, SearchQuery, SessionPage, SessionQuery } from '../../st
 import { SessionStore, type SessionStoreOptions } from '../../store/session-store.ts'
 import { AppendQueue } from './append-queue.ts'
 import { Database, type DatabaseOptions } from './database.ts'
+import { DerivedQueue } from './derived-queue.ts'
 import { LineWatch } from './line-watch.ts'
 import { ownerOf, PostgresLog, type LogParts } from './postgres-log.ts'
 import { listRows, type StoredSession } from './session-rows.ts'
@@ -50,6 +51,7 @@ export class PostgresLogStore implements LogStore {
     this.#parts = {
       database,
       queue: new AppendQueue(database),
+      derived: new DerivedQueue(database),
       watch: new LineWatch(database),
       node: randomUUID(),
       writer: { host: hostname(), process: String(process.pid) },

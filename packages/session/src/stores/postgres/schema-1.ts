@@ -56,10 +56,10 @@ create table blob (
 
 create table derived (
   key bigint not null,
-  name text collate "C" not null,
+  piece int not null,
   tenant text collate "C" not null,
   content text collate "C" not null,
-  primary key (key, name)
+  primary key (key, piece)
 );
 
 create table summary (
@@ -170,7 +170,7 @@ begin
   ), held as materialized (
     select b.place, b.count, s.key, s.tenant, s.lines, s.is_row_stale, s.is_text_stale
     from batch b join session s on s.key = b.key and s.tenant = b.tenant and s.term = b.term and s.head = b.head
-    order by s.key for update of s
+    order by s.key for no key update of s
   ), moved as (
     update session s
     set head = s.head + h.count, lines = s.lines + h.count, is_row_stale = true, is_text_stale = true
@@ -300,16 +300,56 @@ begin
 end $$;
 
 -- What can be derived again waits for no disk and no standby, so that its locks do not hold up appends.
-create function save_derived(a_tenant text, a_key bigint, a_term int, a_name text, a_content text) returns boolean
+-- Pieces of checkpoints, of many sessions in one statement; returns the places of the sessions that have this term. The
+-- lock keeps a session from being erased, and lets it append.
+create function save_derived(
+  tenants text[], keys bigint[], terms int[], counts int[], owners int[], pieces int[], body text
+) returns int[]
+language plpgsql security definer set search_path = tapetree, pg_temp as $$
+declare places int[];
+begin
+  perform require_tenant(variadic tenants);
+  perform set_config('synchronous_commit', 'off', true);
+  with held as materialized (
+    select b.place::int, b.count, s.key, s.tenant
+    from unnest(tenants, keys, terms, counts) with ordinality as b (tenant, key, term, count, place)
+      join session s on s.key = b.key and s.tenant = b.tenant and s.term = b.term
+    order by s.key for key share of s
+  ), dropped as (
+    delete from derived d using held h where d.key = h.key and d.piece >= h.count
+  ), stored as (
+    insert into derived (key, piece, tenant, content)
+    select h.key, p.piece, h.tenant, p.content
+    from unnest(owners, pieces, string_to_array(body, E'\x1e')) as p (place, piece, content) join held h on h.place = p.place
+    on conflict (key, piece) do update set content = excluded.content
+  )
+  select array_agg(h.place) into places from held h;
+  return places;
+end $$;
+
+-- Rows of the list, of many sessions in one statement. A session that has grown since, or that an append holds, is left
+-- out: it stays in pending_row.
+create function save_rows(
+  tenants text[], keys bigint[], counts int[], times text[], statuses text[], folders text[], haystacks text[], infos text[]
+) returns void
 language plpgsql security definer set search_path = tapetree, pg_temp as $$
 begin
-  perform require_tenant(a_tenant);
+  perform require_tenant(variadic tenants);
   perform set_config('synchronous_commit', 'off', true);
-  perform from session where tenant = a_tenant and key = a_key and term = a_term for share;
-  if not found then return false; end if;
-  insert into derived (key, name, tenant, content) values (a_key, a_name, a_tenant, a_content)
-    on conflict (key, name) do update set content = excluded.content;
-  return true;
+  with held as materialized (
+    select s.key, b.lines, b.modified, b.status, b.cwd, b.haystack, b.info
+    from unnest(tenants, keys, counts, times, statuses, folders, haystacks, infos)
+        as b (tenant, key, lines, modified, status, cwd, haystack, info)
+      join session s on s.key = b.key and s.tenant = b.tenant and s.lines = b.lines
+    order by s.key for no key update of s skip locked
+  ), saved as (
+    update summary m
+    set row_lines = h.lines, modified = h.modified, status = h.status, cwd = h.cwd, haystack = h.haystack, info = h.info
+    from held h where m.key = h.key and m.row_lines < h.lines
+  ), known as (
+    delete from pending_row p using held h where p.key = h.key
+  )
+  update session s set is_row_stale = false from held h where s.key = h.key and s.is_row_stale;
 end $$;
 
 create function save_row(
@@ -428,11 +468,12 @@ begin
   return query select s.key, s.lines from session s where s.key = any (keys);
 end $$;
 
-create function read_derived(a_tenant text, a_key bigint, a_name text, max_length int) returns text
+create function read_derived(a_tenant text, a_key bigint, is_brief boolean) returns table (piece int, content text)
 language plpgsql set search_path = tapetree, pg_temp as $$
+#variable_conflict use_column
 begin
   perform set_config('tapetree.tenant', a_tenant, true);
-  return (select left(content, coalesce(max_length, length(content))) from derived where key = a_key and name = a_name);
+  return query select d.piece, d.content from derived d where d.key = a_key and (d.piece = 0 or not is_brief) order by d.piece;
 end $$;
 
 create function read_blob(a_tenant text, a_key bigint, a_sha256 text) returns bytea

@@ -14,6 +14,14 @@ export interface StoredSession {
   lines: number
 }
 
+/** The row of a session that has so many lines. */
+export interface SessionRow {
+  tenant: string
+  key: string
+  lines: number
+  info: SessionInfo
+}
+
 /** A page of the list. Rows of sessions that have grown since are made anew first, from their checkpoint on. */
 export async function listRows(
   database: Database,
@@ -49,23 +57,26 @@ export async function listRows(
   return { sessions, ...(last && rows.length > limit && { cursor: `${last.modified} ${last.id}` }) }
 }
 
-/** The row of a session that has so many lines. The database ignores it if it knows a later one. */
-export async function saveRow(
-  database: Database,
-  { tenant, key, lines, info }: { tenant: string; key: string; lines: number; info: SessionInfo },
-): Promise<void> {
-  const { name, firstText = '', cwd, modified, status } = info
-  const haystack = [name, firstText, cwd ?? ''].map((each) => storable(each.toLowerCase())).join(separator)
-  await database.call('select tapetree.save_row($1, $2, $3, $4, $5, $6, $7, $8)', [
-    tenant,
-    key,
-    lines,
-    storable(modified),
-    status,
-    cwd === undefined ? null : storable(cwd),
-    haystack,
-    JSON.stringify(info),
-  ])
+/** The database ignores a row if it knows a later one. */
+async function saveRow(database: Database, row: SessionRow): Promise<void> {
+  const values = rowValues([row]).map(([value]) => value)
+  await database.call('select tapetree.save_row($1, $2, $3, $4, $5, $6, $7, $8)', values)
+}
+
+/** The columns of rows: tenants, keys and so on. */
+export function rowValues(rows: readonly SessionRow[]): unknown[][] {
+  return [
+    rows.map(({ tenant }) => tenant),
+    rows.map(({ key }) => key),
+    rows.map(({ lines }) => lines),
+    rows.map(({ info }) => storable(info.modified)),
+    rows.map(({ info }) => info.status),
+    rows.map(({ info: { cwd } }) => (cwd === undefined ? null : storable(cwd))),
+    rows.map(({ info: { name, firstText = '', cwd = '' } }) =>
+      [name, firstText, cwd].map((each) => storable(each.toLowerCase())).join(separator),
+    ),
+    rows.map(({ info }) => JSON.stringify(info)),
+  ]
 }
 
 /** A text that PostgreSQL can store: it has neither the character 0 nor half a surrogate pair. */
