@@ -231,8 +231,7 @@ export class WritableFileLog extends ReadableFileLog implements WritableLog {
     }
     const first = changed.get(0)
     if (first !== undefined) await this.#replace(derived.checkpoint, first)
-    if (this.#pieces !== undefined && count >= this.#pieces) return
-    this.#dropPieces(count)
+    if (this.#pieces === undefined || count < this.#pieces) this.#dropPieces(count)
     this.#pieces = count
   }
 
