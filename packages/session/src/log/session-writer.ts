@@ -314,7 +314,10 @@ export class SessionWriter {
   async #find(lines: readonly UnsettledLine[]): Promise<LinePosition[] | undefined> {
     const claim = await this.#log.reclaim()
     if (claim.type === 'owned')
-      throw new SessionError('fenced', `Another writer has taken over this session: ${claim.owner.reason}`)
+      throw new SessionError(
+        'fenced',
+        `Another writer has taken over this session: ${claim.owner.reason} The last append may be in its log.`,
+      )
     this.#term = claim.log.term ?? this.#term + 1
     const found: LinePosition[] = []
     for await (const batch of this.#log.lines(this.#reader.state.end)) {

@@ -10,6 +10,11 @@ export interface DatabaseOptions {
   connections?: number
   /** How long a call is repeated while the database cannot be reached. Default: a minute. */
   patienceMs?: number
+  /**
+   * How long a statement may take. A connection that has not answered by then is given up, and the other idle ones with
+   * it: a network or a server that fell silent does not close them. Default: 20 seconds.
+   */
+  answerMs?: number
 }
 
 /** How a statement ended. `unsent`: it never ran. `unknown`: it may have been committed. */
@@ -19,65 +24,104 @@ export type Sent<Row> =
   | { type: 'unsent'; cause: Error }
   | { type: 'unknown'; cause: Error }
 
+interface Pools {
+  reads: Pool
+  appends: Pool
+}
+
 /** The connections of one process. Appends have their own, so that long reads never delay them. */
 export class Database {
-  readonly #reads: Pool
-  readonly #appends: Pool
+  readonly #makePools: () => Pools
+  #pools: Pools
   readonly #patienceMs: number
+  readonly #answerMs: number
   readonly appendConnections: number
   #isChecked: Promise<void> | undefined
   readonly #closed = new AbortController()
 
-  constructor({ url, connections = 12, patienceMs = 60_000 }: DatabaseOptions) {
+  constructor({ url, connections = 12, patienceMs = 60_000, answerMs = 20_000 }: DatabaseOptions) {
     this.appendConnections = Math.max(1, Math.min(8, Math.floor(connections / 3)))
-    this.#reads = poolOf({ connectionString: url, max: Math.max(1, connections - this.appendConnections) })
-    this.#appends = poolOf({ connectionString: url, max: this.appendConnections })
+    this.#makePools = () => ({
+      reads: poolOf({ connectionString: url, max: Math.max(1, connections - this.appendConnections) }),
+      appends: poolOf({ connectionString: url, max: this.appendConnections }),
+    })
+    this.#pools = this.#makePools()
     this.#patienceMs = patienceMs
+    this.#answerMs = answerMs
   }
 
-  /** Runs a statement that may be repeated, until the database has answered it or the patience ends. */
-  async call<Row extends QueryResultRow>(text: string, values: readonly unknown[]): Promise<Row[]> {
+  /**
+   * Runs a statement that may be repeated, until the database has answered it or the patience ends. `onDoubt` is called when
+   * an attempt may have been committed and the statement is repeated.
+   */
+  async call<Row extends QueryResultRow>(
+    text: string,
+    values: readonly unknown[],
+    { onDoubt }: { onDoubt?: () => void } = {},
+  ): Promise<Row[]> {
     const endMs = Date.now() + this.#patienceMs
     for (let pauseMs = 50; ; pauseMs = Math.min(2 * pauseMs, 1000)) {
-      const sent = await this.#send<Row>(this.#reads, text, values)
+      const sent = await this.#send<Row>('reads', text, values)
       if (sent.type === 'done') return sent.rows
       if (sent.cause instanceof SessionError) throw sent.cause
       if (sent.type === 'rejected' || this.#closed.signal.aborted || Date.now() + pauseMs > endMs) {
         const what = sent.type === 'rejected' ? 'rejected a call' : 'did not answer'
         throw new SessionError('storage-failed', `The database ${what} (${sent.cause.message}).`, { cause: sent.cause })
       }
+      if (sent.type === 'unknown') onDoubt?.()
       await wait(pauseMs, this.#closed.signal).catch(() => undefined)
     }
   }
 
   /** Runs a statement once. It is never canceled: a canceled wait for the standbys would look like a success. */
   async append<Row extends QueryResultRow>(text: string, values: readonly unknown[]): Promise<Sent<Row>> {
-    return this.#send<Row>(this.#appends, text, values)
+    return this.#send<Row>('appends', text, values)
   }
 
   async close(): Promise<void> {
     if (this.#closed.signal.aborted) return
     this.#closed.abort()
-    await Promise.all([this.#reads.end(), this.#appends.end()])
+    await Promise.all([this.#pools.reads.end(), this.#pools.appends.end()])
   }
 
-  async #send<Row extends QueryResultRow>(pool: Pool, text: string, values: readonly unknown[]): Promise<Sent<Row>> {
+  async #send<Row extends QueryResultRow>(
+    kind: keyof Pools,
+    text: string,
+    values: readonly unknown[],
+  ): Promise<Sent<Row>> {
+    const pools = this.#pools
     let client: PoolClient
     try {
-      client = await pool.connect()
+      client = await pools[kind].connect()
     } catch (cause) {
       return { type: outcomeOf(cause) === 'rejected' ? 'rejected' : 'unsent', cause: cause as Error }
     }
+    let silence: Error | undefined
+    // Closes the connection without canceling the statement, which then rejects as on any lost connection.
+    const limit = setTimeout(() => {
+      silence = new Error(`no answer in ${this.#answerMs} ms`)
+      this.#replace(pools)
+      void (client as unknown as Client).end()
+    }, this.#answerMs)
     try {
       await this.#check(client)
       const { rows } = await client.query<Row>(text, [...values])
       client.release()
       return { type: 'done', rows }
     } catch (cause) {
-      const type = outcomeOf(cause)
+      const type = silence ? 'unknown' : outcomeOf(cause)
       client.release(type === 'unknown')
-      return { type, cause: cause as Error }
+      return { type, cause: silence ?? (cause as Error) }
+    } finally {
+      clearTimeout(limit)
     }
+  }
+
+  /** What is idle in these pools may have fallen silent, too. Statements that run there go on. */
+  #replace(pools: Pools): void {
+    if (this.#pools !== pools || this.#closed.signal.aborted) return
+    this.#pools = this.#makePools()
+    for (const pool of [pools.reads, pools.appends]) void pool.end()
   }
 
   /** The schema is compared once for each process. */

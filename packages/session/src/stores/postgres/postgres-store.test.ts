@@ -1,5 +1,9 @@
 import { randomUUID } from 'node:crypto'
-import { readFileSync } from 'node:fs'
+import { once } from 'node:events'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { createConnection, createServer, type Server, type Socket } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { sealLine } from '../../line/seal-line.ts'
 import { localScope, type Claim, type WritableLog } from '../../log/log-store.ts'
@@ -7,6 +11,7 @@ import { SessionStore } from '../../store/session-store.ts'
 import { said, user } from '../../testing/builders.ts'
 import { missingPostgres, PostgresServer } from '../../testing/postgres-server.ts'
 import { testSessionStore } from '../../testing/store-contract.ts'
+import { wait } from '../../util/wait.ts'
 import { migratePostgres } from './database.ts'
 import { PostgresLogStore, type PostgresStoreOptions } from './postgres-store.ts'
 import { schema1 } from './schema-1.ts'
@@ -165,6 +170,78 @@ describe.skipIf(missingPostgres !== undefined)('PostgreSQL store', () => {
       await session.close()
       await empty()
     })
+
+    test('a session goes on if all of its connections fall silent', async () => {
+      await using relay = await SilentRelay.start(server.urlFor('app', 'sessions'))
+      const store = new SessionStore(openPort({ url: relay.url, answerMs: 500 }))
+      const session = await store.create({ id: 's' })
+      await Promise.all([user(session, 'before'), store.list(), store.search({ text: 'x' })])
+      relay.fallSilent()
+      await user(session, 'meanwhile')
+      await user(session, 'after')
+      expect(await said(session)).toEqual(['user: before', 'user: meanwhile', 'user: after'])
+      await session.close()
+      await empty()
+    })
+
+    test('beats that wait leave connections to others', async () => {
+      const port = openPort({ leaseMs: 30 })
+      const log = claimed(await createAndClaim(port))
+      const blocker = await server.connect('admin', 'sessions')
+      await blocker.query('begin; lock table tapetree.node in exclusive mode')
+      // Each call gives several beats the time to begin.
+      for (let count = 0; count < 10; count++) {
+        await wait(20)
+        expect(await port.placeOf(localScope, 's')).toBe('active')
+      }
+      await blocker.query('rollback')
+      await blocker.end()
+      await log.close()
+      await empty()
+    })
+
+    test.each(['create', 'erase'] as const)(
+      'a repeated %s waits for the standbys as the first one did',
+      async (action) => {
+        const port = openPort()
+        if (action === 'erase') await claimed(await createAndClaim(port)).close()
+        await awaitStandby('none_of_them')
+        const done = action === 'create' ? createSession(port) : port.erase(localScope, 's')
+        await asAdmin(`select pg_terminate_backend(${await waitingFor(done, 'app')}, 10000)`)
+        const next = (await waitingFor(done, 'app')) === undefined ? 'it has ended' : 'it waits'
+        await awaitStandby('')
+        expect(next).toBe('it waits')
+        await done
+        expect(await port.placeOf(localScope, 's')).toBe(action === 'create' ? 'active' : undefined)
+        await empty()
+      },
+    )
+
+    /** Makes commits wait for a standby with this name. Resolves when they do. */
+    const awaitStandby = async (name: string): Promise<void> => {
+      await asAdmin(`alter system set synchronous_standby_names = '${name}'`)
+      await asAdmin('select pg_reload_conf()')
+      for (let isInForce = name === ''; !isInForce;) {
+        const probe = asAdmin(`select pg_logical_emit_message(true, '', '')`)
+        const pid = await waitingFor(probe, 'admin')
+        isInForce = pid !== undefined
+        if (isInForce) await asAdmin(`select pg_cancel_backend(${pid})`)
+        await probe
+      }
+    }
+
+    /** The process that waits for a standby; undefined if the work of this role ends without it. */
+    const waitingFor = async (work: Promise<unknown>, role: string): Promise<number | undefined> => {
+      let isOver = false
+      void work.catch(() => undefined).finally(() => (isOver = true))
+      for (;;) {
+        const [row] = await asAdmin(
+          `select pid from pg_stat_activity where usename = '${role}' and wait_event = 'SyncRep'`,
+        )
+        if (row) return Number(row['pid'])
+        if (isOver) return undefined
+      }
+    }
 
     test('a call waits for the database as long as its patience lasts', async () => {
       const port = openPort({ patienceMs: 0 })
@@ -372,12 +449,58 @@ describe.skipIf(missingPostgres !== undefined)('PostgreSQL store', () => {
   })
 })
 
+/** Passes on what clients and the server say to each other. Connections can fall silent: they stay open, and nothing passes. */
+class SilentRelay {
+  readonly #folder = mkdtempSync(join(tmpdir(), 'tt-relay-'))
+  readonly #server: Server
+  readonly #sockets = new Set<Socket>()
+  readonly url: string
+
+  private constructor(url: string) {
+    const [, host = ''] = /@([^/]+)/.exec(url) ?? []
+    const folder = decodeURIComponent(host)
+    this.url = url.replace(host, encodeURIComponent(this.#folder))
+    this.#server = createServer((client) => {
+      const server = createConnection(join(folder, socketName))
+      client.pipe(server)
+      server.pipe(client)
+      for (const socket of [client, server]) {
+        this.#sockets.add(socket)
+        socket.on('error', () => undefined)
+        socket.on('close', () => this.#sockets.delete(socket))
+      }
+    }).listen(join(this.#folder, socketName))
+  }
+
+  static async start(url: string): Promise<SilentRelay> {
+    const relay = new SilentRelay(url)
+    await once(relay.#server, 'listening')
+    return relay
+  }
+
+  fallSilent(): void {
+    for (const socket of this.#sockets) socket.unpipe().pause()
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#server.close()
+    for (const socket of this.#sockets) socket.destroy()
+    rmSync(this.#folder, { recursive: true })
+  }
+}
+
+const socketName = '.s.PGSQL.5432'
+
 function claimed(claim: Claim): WritableLog {
   if (claim.type !== 'claimed') throw new Error(`The session is owned: ${claim.owner.reason}`)
   return claim.log
 }
 
-async function createAndClaim(port: PostgresLogStore): Promise<Claim> {
+async function createSession(port: PostgresLogStore): Promise<void> {
   await port.create(localScope, 's', sealLine({ type: 'session', id: 's' }, 1))
+}
+
+async function createAndClaim(port: PostgresLogStore): Promise<Claim> {
+  await createSession(port)
   return port.claim(localScope, 's')
 }

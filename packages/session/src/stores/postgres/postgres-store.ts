@@ -60,11 +60,13 @@ export class PostgresLogStore implements LogStore {
   }
 
   async create({ tenant }: Scope, sessionId: string, header: SealedLine): Promise<void> {
-    const [row] = await this.#database.call<{ isNew: boolean }>(
-      'select tapetree.create_session($1, $2, $3, $4) as "isNew"',
-      [requireId(tenant, 'tenant'), requireId(sessionId, 'session id'), randomUUID(), header.text],
-    )
-    if (!row?.isNew) throw new SessionError('session-exists', `Session ${sessionId} exists already.`)
+    const { value: isNew } = await this.#callOnce('select tapetree.create_session($1, $2, $3, $4) as value', [
+      requireId(tenant, 'tenant'),
+      requireId(sessionId, 'session id'),
+      randomUUID(),
+      header.text,
+    ])
+    if (isNew !== true) throw new SessionError('session-exists', `Session ${sessionId} exists already.`)
   }
 
   async discard({ tenant }: Scope, sessionId: string): Promise<void> {
@@ -135,8 +137,9 @@ export class PostgresLogStore implements LogStore {
 
   /** The rows are deleted in one transaction. Their pages are overwritten when the database vacuums the tables. */
   async erase({ tenant }: Scope, sessionId: string): Promise<void> {
-    const { outcome } = await this.#remove(tenant, sessionId)
-    if (outcome === 'missing') throw notFound(sessionId)
+    const { outcome, isRepeated } = await this.#remove(tenant, sessionId)
+    // If it was repeated, an earlier attempt has erased it.
+    if (outcome === 'missing' && !isRepeated) throw notFound(sessionId)
   }
 
   async check(): Promise<void> {
@@ -151,6 +154,17 @@ export class PostgresLogStore implements LogStore {
     this.#heart = undefined
     this.#parts.watch.close()
     await this.#database.close()
+  }
+
+  /**
+   * Makes a call that finds nothing left to do if it is repeated. Then it does not wait for the standbys, though they may not
+   * have what it saw. A beat is a write, so it waits for them.
+   */
+  async #callOnce(text: string, values: readonly unknown[]): Promise<{ value: unknown; isRepeated: boolean }> {
+    let isRepeated = false
+    const [row] = await this.#database.call<{ value: unknown }>(text, values, { onDoubt: () => (isRepeated = true) })
+    if (isRepeated) await this.#beat()
+    return { value: row?.value, isRepeated }
   }
 
   /** Keeps the lease of this process, from the first claim on, and learns which sessions others have taken over. */
@@ -172,8 +186,17 @@ export class PostgresLogStore implements LogStore {
       )
       for (const each of lost) for (const log of logs) log.lose(each)
     }
-    // If a beat fails, the next one follows; the lease may end meanwhile, and then another process may claim.
-    this.#heart ??= setInterval(() => void beat(held).catch(() => undefined), Math.min(this.#leaseMs / 3, 1000)).unref()
+    // If a beat fails, the next one follows; the lease may end meanwhile, and then another process may claim. Beats that
+    // piled up while the database does not answer would take all connections.
+    let isBeating = false
+    const beatAlone = (): void => {
+      if (isBeating) return
+      isBeating = true
+      void beat(held)
+        .catch(() => undefined)
+        .finally(() => (isBeating = false))
+    }
+    this.#heart ??= setInterval(beatAlone, Math.min(this.#leaseMs / 3, 1000)).unref()
     await beat(new Set())
   }
 
@@ -184,13 +207,13 @@ export class PostgresLogStore implements LogStore {
   }
 
   /** Rejects with `session-owned` while it has a writer. */
-  async #remove(tenant: string, sessionId: string): Promise<{ outcome: string | undefined }> {
-    const [row] = await this.#database.call<{ outcome: string }>('select tapetree.erase_session($1, $2) as outcome', [
+  async #remove(tenant: string, sessionId: string): Promise<{ outcome: unknown; isRepeated: boolean }> {
+    const { value: outcome, isRepeated } = await this.#callOnce('select tapetree.erase_session($1, $2) as value', [
       tenant,
       sessionId,
     ])
-    if (row?.outcome === 'owned') throw owned(sessionId)
-    return { outcome: row?.outcome }
+    if (outcome === 'owned') throw owned(sessionId)
+    return { outcome, isRepeated }
   }
 
   async #find(tenant: string, sessionId: string): Promise<(StoredSession & { place: Place }) | undefined> {
