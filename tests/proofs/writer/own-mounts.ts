@@ -8,18 +8,29 @@ export interface InsideContext extends Omit<FigureContext, 'temporaryFolder'> {
   folder: string
 }
 
+export interface OwnMountsOptions {
+  /** Whatever the program started ends with it, also daemons that have left its process group. */
+  ownProcesses?: boolean
+}
+
 /**
  * Runs a program in a mount namespace of its own: what it mounts is seen by nobody else and is gone when it ends, however it
  * ends, and the loop devices with it. Where that is not possible, the figure fails and says why.
  */
-export async function runInOwnMounts(context: FigureContext, program: URL): Promise<FigureResult> {
+export async function runInOwnMounts(
+  context: FigureContext,
+  program: URL,
+  { ownProcesses = false }: OwnMountsOptions = {},
+): Promise<FigureResult> {
   const { size, seed, say } = context
   const folder = await context.temporaryFolder()
   const options = JSON.stringify({ size, seed, folder })
   // Without root, a user namespace gives enough rights for a tmpfs, though not for a loop device.
   const asRoot = process.getuid?.() === 0 ? [] : ['--user', '--map-root-user']
   const node = [process.execPath, '-C', '@tapetree/source', fileURLToPath(program), options]
-  const child = spawn('unshare', [...asRoot, '--mount', '--propagation', 'private', ...node], {
+  // The shell is the first process there: it reaps daemons that end, and all others end with it.
+  const own = ownProcesses ? ['--pid', '--fork', '--kill-child', '--mount-proc', 'sh', '-c', '"$@"; exit $?', 'sh'] : []
+  const child = spawn('unshare', [...asRoot, '--mount', '--propagation', 'private', ...own, ...node], {
     stdio: ['pipe', 'pipe', 'inherit'],
   })
   const ended = new Promise<string>((resolve) => {

@@ -1,0 +1,38 @@
+import { readdirSync, readFileSync } from 'node:fs'
+
+/** Sends a signal to a process and then to its children, so that it starts no more of them. */
+export function signalTree(pid: number, signal: NodeJS.Signals): void {
+  send(pid, signal)
+  for (const child of childrenOf(pid)) send(child, signal)
+}
+
+export function childrenOf(parent: number): number[] {
+  return readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name))
+    .map(Number)
+    .filter((pid) => statusOf(pid)?.parent === parent)
+}
+
+/** A process that has ended and was not waited for yet is not running. */
+export function isRunning(pid: number): boolean {
+  const status = statusOf(pid)
+  return status !== undefined && status.state !== 'Z'
+}
+
+function statusOf(pid: number): { state: string; parent: number } | undefined {
+  try {
+    // The name of the program stands in parentheses and may have any character.
+    const [state = '', parent = ''] = (readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ').at(-1) ?? '').split(' ')
+    return { state, parent: Number(parent) }
+  } catch {
+    return undefined
+  }
+}
+
+function send(pid: number, signal: NodeJS.Signals): void {
+  try {
+    process.kill(pid, signal)
+  } catch {
+    // It has just ended.
+  }
+}

@@ -1,0 +1,105 @@
+import { once } from 'node:events'
+import { createConnection, createServer, type Server, type Socket } from 'node:net'
+import { setTimeout } from 'node:timers/promises'
+import type { Cluster, ClusterNode } from './cluster.ts'
+
+interface Link {
+  client: Socket
+  server: Socket
+  node: ClusterNode
+}
+
+/**
+ * Connects clients to the node that leads, as a load balancer before a cluster does: it asks Patroni, and it cuts the connections to a
+ * node that leads no more, unless it is told to forget that. Connections can be cut and stalled.
+ */
+export class Router {
+  readonly #server: Server
+  readonly #links = new Set<Link>()
+  readonly #closed = new AbortController()
+  /** How often in a row each node did not say that it leads. */
+  readonly #silences: Map<ClusterNode, number>
+  readonly #watching: Promise<unknown>
+  /** Whether connections to a former primary stay open. */
+  keepsOldLinks = false
+
+  private constructor(cluster: Cluster, server: Server) {
+    this.#server = server
+    this.#silences = new Map(cluster.nodes.map((node) => [node, fall]))
+    server.on('connection', (client) => this.#connect(client))
+    this.#watching = Promise.all(cluster.nodes.map((node) => this.#watch(node)))
+  }
+
+  static async start(cluster: Cluster): Promise<Router> {
+    const server = createServer({ noDelay: true }).listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    return new Router(cluster, server)
+  }
+
+  get port(): number {
+    return (this.#server.address() as { port: number }).port
+  }
+
+  /** Breaks connections. Gives their number. */
+  cut(which: () => boolean): number {
+    const chosen = [...this.#links].filter(which)
+    for (const link of chosen) this.#cut(link)
+    return chosen.length
+  }
+
+  /** Passes on nothing more on these connections, in neither direction, and does not close them. Gives their number. */
+  stall(which: () => boolean): number {
+    const chosen = [...this.#links].filter(which)
+    for (const { client, server } of chosen) {
+      client.unpipe().pause()
+      server.unpipe().pause()
+      // Paused sockets do not notice that the other end is gone. The server is not told, as in a network that drops packets.
+      client.on('data', () => undefined)
+    }
+    return chosen.length
+  }
+
+  async close(): Promise<void> {
+    this.#closed.abort()
+    this.#server.close()
+    this.cut(() => true)
+    await this.#watching
+  }
+
+  #connect(client: Socket): void {
+    client.on('error', () => undefined)
+    const up = [...this.#silences].filter(([, silences]) => silences < fall).map(([node]) => node)
+    const node = up[Math.floor(Math.random() * up.length)]
+    if (!node) {
+      client.destroy()
+      return
+    }
+    const server = createConnection({ host: '127.0.0.1', port: node.port, noDelay: true })
+    const link = { client, server, node }
+    this.#links.add(link)
+    server.on('error', () => undefined)
+    client.pipe(server)
+    server.pipe(client)
+    for (const socket of [client, server]) socket.on('close', () => this.#cut(link))
+  }
+
+  #cut(link: Link): void {
+    this.#links.delete(link)
+    link.client.destroy()
+    link.server.destroy()
+  }
+
+  async #watch(node: ClusterNode): Promise<void> {
+    while (!this.#closed.signal.aborted) {
+      const silences = (await node.isPrimary(500)) ? 0 : (this.#silences.get(node) ?? 0) + 1
+      this.#silences.set(node, silences)
+      if (silences >= fall && !this.keepsOldLinks) {
+        for (const link of this.#links) if (link.node === node) this.#cut(link)
+      }
+      await setTimeout(200)
+    }
+  }
+}
+
+/** A node that did not say so often in a row that it leads is no longer used. */
+const fall = 3
