@@ -8,6 +8,7 @@ export type SessionErrorCode =
   | 'newer-format'
   | 'fenced' // another writer took over while this process held the session
   | 'storage-failed'
+  | 'outcome-unknown' // the storage did not say whether it has the lines
   | 'entry-not-found'
   | 'invalid-entry'
   | 'invalid-id'

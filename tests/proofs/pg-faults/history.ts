@@ -115,6 +115,7 @@ function checkAttempt(
       if (stored.seq !== outcome.seq) return `it was acknowledged with seq ${outcome.seq} and has ${stored.seq}`
       return undefined
     case 'refused':
+      if (outcome.code === 'outcome-unknown') return undefined
       if (stored) return `it is in the log as ${stored.seq}, but was refused: ${outcome.code}, ${outcome.message}`
       if (isStale && outcome.code === 'other') return `it failed with ${outcome.message}`
       return undefined

@@ -80,6 +80,7 @@ const sessionCodes: Record<SessionErrorCode, ExitCode> = {
   'session-busy': exitCodes.runFailed,
   'session-closed': exitCodes.runFailed,
   'storage-failed': exitCodes.runFailed,
+  'outcome-unknown': exitCodes.runFailed,
   'invalid-entry': exitCodes.runFailed,
   'not-in-context': exitCodes.runFailed,
   'queue-empty': exitCodes.runFailed,

@@ -54,7 +54,7 @@ function runValue(driver: SessionDriver, pause: Pause | null): WireStateValues['
 export function storageReason({ cause }: { cause?: unknown }): string {
   const code = (cause as NodeJS.ErrnoException | undefined)?.code
   const isFull = code === 'ENOSPC' || code === 'EDQUOT' || (cause instanceof Error && /\bfull\b/.test(cause.message))
-  return isFull ? 'The disk is full.' : `The disk accepts no data (${code ?? 'unknown error'}).`
+  return isFull ? 'The disk is full.' : `The storage accepts no data (${code ?? 'unknown error'}).`
 }
 
 /** Why the open run of a live session does not continue; undefined if there is none, or it does. */

@@ -86,7 +86,8 @@ export class Metrics {
         const outcome = ack.ok ? 'ok' : (ack.error?.type ?? 'failed')
         // The name of an unknown operation comes from the client, and would make unbounded labels.
         this.#commands.inc({ op: outcome === 'invalid-command' ? 'invalid' : op, outcome })
-        if (outcome === 'storage-failed' || outcome === 'fenced') this.#storageFailures.inc({ type: outcome })
+        if (outcome === 'storage-failed' || outcome === 'outcome-unknown' || outcome === 'fenced')
+          this.#storageFailures.inc({ type: outcome })
       }),
     ]
     return () => {

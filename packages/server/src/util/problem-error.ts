@@ -18,7 +18,8 @@ export function problemOf(error: unknown): Problem {
   if (error instanceof RequestProblem) return error.problem
   if (error instanceof SessionError) {
     const { code, message } = error
-    const detail = code === 'storage-failed' ? storageDetail(error) : message
+    const detail =
+      code === 'storage-failed' ? storageDetail(error) : code === 'outcome-unknown' ? unknownDetail : message
     return { type: code, title: titleOf(code), status: statusOf[code] ?? 500, detail }
   }
   if (error instanceof Error && 'code' in error && (error.code === 'empty-prompt' || error.code === 'not-expanded')) {
@@ -37,6 +38,7 @@ const statusOf: Partial<Record<SessionErrorCode, number>> = {
   'newer-format': 409,
   fenced: 503,
   'storage-failed': 507,
+  'outcome-unknown': 507,
   'entry-not-found': 404,
   'invalid-entry': 422,
   'invalid-id': 400,
@@ -54,6 +56,9 @@ function storageDetail({ cause }: SessionError): string {
   const why = typeof code === 'string' && /^E[A-Z0-9]+$/.test(code) ? ` (${code})` : ''
   return `This could not be stored${why}, or only in part. Try again when the storage works.`
 }
+
+const unknownDetail =
+  'It is not known whether this was stored. The session finds out when it is used next; repeat the command with the same id.'
 
 function titleOf(type: string): string {
   const words = type.replaceAll('-', ' ')

@@ -303,7 +303,7 @@ export class SessionWriter {
       this.#unsettled = lines
       const reason = error instanceof Error ? error.message : String(error)
       throw new SessionError(
-        'storage-failed',
+        'outcome-unknown',
         `It is not known whether the last lines were stored (${reason}). The session finds out when it is used next.`,
         { cause: error },
       )
