@@ -77,6 +77,13 @@ export class History {
     }
   }
 
+  /** Forgets that these were acknowledged: they may or may not be in the log. */
+  forgetAcknowledged(which: (id: string) => boolean): void {
+    for (const attempt of this.attempts.values()) {
+      if (attempt.outcome.type === 'acknowledged' && which(attempt.id)) attempt.outcome = { type: 'killed' }
+    }
+  }
+
   /** Whether an append to this session was acknowledged that began after this moment. */
   wentOn(session: string, sinceMs: number): boolean {
     return (this.#newest.get(session) ?? 0) > sinceMs

@@ -1,9 +1,18 @@
 import { readdirSync, readFileSync } from 'node:fs'
+import { setTimeout } from 'node:timers/promises'
 
 /** Sends a signal to a process and then to its children, so that it starts no more of them. */
 export function signalTree(pid: number, signal: NodeJS.Signals): void {
   send(pid, signal)
   for (const child of childrenOf(pid)) send(child, signal)
+}
+
+/** `kill -9` for a process and its children. Resolves when they are gone, and what they had open is closed. */
+export async function killTree(pid: number): Promise<void> {
+  send(pid, 'SIGSTOP') // it starts no more of them
+  const all = [pid, ...childrenOf(pid)]
+  for (const each of all) send(each, 'SIGKILL')
+  while (all.some(isRunning)) await setTimeout(5)
 }
 
 export function childrenOf(parent: number): number[] {

@@ -7,21 +7,12 @@ import type { FigureResult } from '../../../scripts/figure/figure.ts'
 import { runInside, type InsideContext } from '../writer/own-mounts.ts'
 import { Survivors } from '../writer/survivors.ts'
 import { WriterProcess } from '../writer/writer-process.ts'
-import { CutDisk } from './cut-disk.ts'
-
-/** Taken in turn. The first is what everybody has. */
-const mountOptions = [
-  'data=ordered',
-  'data=writeback',
-  'data=ordered,nodelalloc',
-  'data=ordered,commit=1',
-  'data=journal',
-]
+import { CutDisks, mountOptions } from './cut-disks.ts'
 
 async function cutManyTimes(context: InsideContext): Promise<FigureResult> {
   const { say, size, folder } = context
   const { cuts } = sizes[size]
-  const disk = new CutDisk(folder)
+  const disk = new CutDisks(folder)
   const trial = new Trial(context, disk)
   try {
     for (let number = 1; number <= cuts && trial.problems.length === 0; number++) {
@@ -53,16 +44,18 @@ class Trial {
     damagedDurable: 0,
   }
   readonly #context: InsideContext
-  readonly #disk: CutDisk
+  readonly #disk: CutDisks
+  readonly #mount: string
   readonly #survivors: Survivors
   readonly #compileCache: string
   #sessions: { durable: string[]; accepted: string[] } = { durable: [], accepted: [] }
   #next: WriterProcess
 
-  constructor(context: InsideContext, disk: CutDisk) {
+  constructor(context: InsideContext, disk: CutDisks) {
     this.#context = context
     this.#disk = disk
-    this.#survivors = new Survivors(disk.mount)
+    this.#mount = disk.mounts[0] as string
+    this.#survivors = new Survivors(this.#mount)
     this.#compileCache = join(context.folder, 'compile-cache')
     mkdirSync(this.#compileCache)
     this.#next = new WriterProcess({ compileCache: this.#compileCache })
@@ -73,7 +66,7 @@ class Trial {
     const options = mountOptions[(number - 1) % mountOptions.length] as string
     await this.#disk.start(options)
     const writer = this.#next
-    await writer.go({ folder: this.#disk.mount, seed: Math.floor(random() * 2 ** 32), sessions: this.#sessions })
+    await writer.go({ folder: this.#mount, seed: Math.floor(random() * 2 ** 32), sessions: this.#sessions })
     const count = 1 + Math.floor(random() * 1000)
     await writer.hasAcknowledged(count)
     await setTimeout(random() * 20)

@@ -19,36 +19,63 @@ export interface PostgresServerOptions {
   isDurable?: boolean
   /** Names of standbys. A commit waits for any one of them. */
   standbys?: readonly string[]
+  /** An empty folder for the server and for each standby. `remove` leaves it there. Default: temporary folders. */
+  folders?: readonly string[]
+  /** More settings, each as `name=value`. */
+  settings?: readonly string[]
+}
+
+interface StandbyOptions {
+  settings: readonly string[]
+  /** The option that leaves its files without a sync, if any. */
+  unsynced: readonly string[]
+  folder: string | undefined
 }
 
 /** A server of its own on a socket in a temporary folder, which nothing else can reach. */
 export class PostgresServer {
   readonly #folder: string
+  readonly #isTemporary: boolean
   readonly #settings: readonly string[]
   readonly #standbys: PostgresServer[] = []
   #process: ChildProcess | undefined
 
-  private constructor(settings: readonly string[]) {
-    this.#folder = mkdtempSync(join(tmpdir(), 'tt-pg-'))
+  private constructor(settings: readonly string[], folder: string | undefined) {
+    this.#folder = folder ?? mkdtempSync(join(tmpdir(), 'tt-pg-'))
+    this.#isTemporary = folder === undefined
     this.#settings = settings
     if (isRoot) chownSync(this.#folder, nobody, nobody)
   }
 
   /** Creates a database in UTF-8 with a locale that knows the letters of all scripts, and starts the server. */
-  static async start({ isDurable = false, standbys = [] }: PostgresServerOptions = {}): Promise<PostgresServer> {
-    const settings = [`fsync=${isDurable ? 'on' : 'off'}`]
-    const server = new PostgresServer(settings)
+  static async start(options: PostgresServerOptions = {}): Promise<PostgresServer> {
+    const { isDurable = false, standbys = [], folders = [] } = options
+    const settings = [`fsync=${isDurable ? 'on' : 'off'}`, ...(options.settings ?? [])]
+    const server = new PostgresServer(settings, folders[0])
     const database = ['-D', join(server.#folder, 'data'), '-U', 'admin', '-A', 'trust']
-    await execute('initdb', [...database, '-E', 'UTF8', '--locale=C.UTF-8', '-N'])
+    const unsynced = isDurable ? [] : ['-N']
+    await execute('initdb', [...database, '-E', 'UTF8', '--locale=C.UTF-8', ...unsynced])
     await server.resume()
     try {
-      for (const name of standbys) await server.#addStandby(name, settings)
+      for (const [index, name] of standbys.entries()) {
+        await server.#addStandby(name, { settings, unsynced, folder: folders[index + 1] })
+      }
       if (standbys.length > 0) await server.#waitForStandbys(standbys)
     } catch (error) {
       await server.remove()
       throw error
     }
     return server
+  }
+
+  /** The server and its standbys. */
+  get nodes(): readonly PostgresServer[] {
+    return [this, ...this.#standbys]
+  }
+
+  /** The first process of the server. */
+  get pid(): number | undefined {
+    return this.#process?.pid
   }
 
   /** Starts the server after `stop` or `kill`. */
@@ -68,7 +95,7 @@ export class PostgresServer {
       )
       await client.end().catch(() => undefined)
       if (isUp) return
-      if (this.#process.exitCode !== null) throw new Error('The PostgreSQL server ended while it started.')
+      if (hasEnded(this.#process)) throw new Error('The PostgreSQL server ended while it started.')
       await wait(50)
     }
   }
@@ -97,7 +124,7 @@ export class PostgresServer {
   async stop(signal: 'SIGINT' | 'SIGQUIT' = 'SIGINT'): Promise<void> {
     const running = this.#process
     this.#process = undefined
-    if (!running || running.exitCode !== null) return
+    if (!running || hasEnded(running)) return
     const ended = once(running, 'exit')
     running.kill(signal)
     await ended
@@ -106,16 +133,16 @@ export class PostgresServer {
   async remove(): Promise<void> {
     await this.stop()
     for (const standby of this.#standbys) await standby.remove()
-    rmSync(this.#folder, { recursive: true, force: true })
+    if (this.#isTemporary) rmSync(this.#folder, { recursive: true, force: true })
   }
 
   /** A copy of this server that follows it. */
-  async #addStandby(name: string, settings: readonly string[]): Promise<void> {
+  async #addStandby(name: string, { settings, unsynced, folder }: StandbyOptions): Promise<void> {
     const from = `host=${this.#folder} user=admin application_name=${name}`
-    const standby = new PostgresServer([...settings, `primary_conninfo=${from}`])
+    const standby = new PostgresServer([...settings, `primary_conninfo=${from}`], folder)
     this.#standbys.push(standby)
     const target = join(standby.#folder, 'data')
-    await execute('pg_basebackup', ['-d', from, '-D', target, '-R', '-X', 'stream', '-c', 'fast', '-N'])
+    await execute('pg_basebackup', ['-d', from, '-D', target, '-R', '-X', 'stream', '-c', 'fast', ...unsynced])
     await standby.resume()
   }
 
@@ -128,6 +155,10 @@ export class PostgresServer {
       await wait(50)
     }
   }
+}
+
+function hasEnded({ exitCode, signalCode }: ChildProcess): boolean {
+  return exitCode !== null || signalCode !== null
 }
 
 async function execute(program: string, options: readonly string[]): Promise<void> {
