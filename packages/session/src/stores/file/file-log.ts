@@ -22,6 +22,7 @@ import type { LogPaths } from './log-paths.ts'
 import { scanLines, seekLine } from './log-scan.ts'
 import { livingOwner } from './owner-file.ts'
 import { endOfLastLine, readRange, type Mended } from './recover.ts'
+import { inParallel } from './session-index/slices.ts'
 import { storageError } from './storage-error.ts'
 import { isHeldHere } from './writer-lock.ts'
 
@@ -87,10 +88,14 @@ export class ReadableFileLog implements ReadableLog {
   async loadCheckpoint({ isBrief = false }: { isBrief?: boolean } = {}): Promise<string[]> {
     const { derived, pieces } = this.paths
     if (!this.port.exists(derived.checkpoint)) return []
-    const names = isBrief ? [] : this.port.names(pieces)
-    const paths = names.filter((name) => numberOfPiece(name) !== undefined)
-    paths.sort((left, right) => (numberOfPiece(left) ?? 0) - (numberOfPiece(right) ?? 0))
-    return Promise.all([derived.checkpoint, ...paths.map((name) => join(pieces, name))].map((path) => this.#text(path)))
+    const numbers = isBrief ? [] : this.port.names(pieces).flatMap((name) => numberOfPiece(name) ?? [])
+    numbers.sort((left, right) => left - right)
+    const paths = [derived.checkpoint, ...numbers.map((number) => join(pieces, nameOfPiece(number)))]
+    const contents: string[] = []
+    await inParallel([...paths.entries()], async ([index, path]) => {
+      contents[index] = await this.#text(path)
+    })
+    return contents
   }
 
   async #text(path: string): Promise<string> {
@@ -225,21 +230,26 @@ export class WritableFileLog extends ReadableFileLog implements WritableLog {
     const { derived, pieces } = this.paths
     // A checkpoint vouches for every line before it, so those lines must be durable first.
     await this.#parts.file.settle()
-    if (count > 1 && this.#parts.hold.isOurs()) this.port.makeFolder(pieces)
+    if (!this.#parts.hold.isOurs()) return
+    if (this.#pieces === undefined || count < this.#pieces) this.#dropPieces(count)
+    this.#pieces = count
+    if (count > 1) this.port.makeFolder(pieces)
     for (const [number, content] of changed) {
       if (number > 0) await this.#replace(join(pieces, nameOfPiece(number)), content)
     }
     const first = changed.get(0)
     if (first !== undefined) await this.#replace(derived.checkpoint, first)
-    if (this.#pieces === undefined || count < this.#pieces) this.#dropPieces(count)
-    this.#pieces = count
   }
 
+  /** Also removes what a killed writer left, and a file in the place of the folder. */
   #dropPieces(from: number): void {
-    if (!this.#parts.hold.isOurs()) return
     const { pieces } = this.paths
-    for (const name of this.port.names(pieces)) {
-      if ((numberOfPiece(name) ?? 0) >= from) this.port.remove(join(pieces, name))
+    try {
+      for (const name of this.port.names(pieces)) {
+        if ((numberOfPiece(name) ?? from) >= from) this.port.remove(join(pieces, name))
+      }
+    } catch {
+      this.port.remove(pieces)
     }
   }
 

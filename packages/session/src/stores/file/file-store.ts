@@ -362,7 +362,6 @@ export class FileLogStore implements LogStore {
       await this.#port.dataSync(fd)
       await this.#port.syncFolder(paths.folder)
       removeTemporaryFiles(this.#port, paths.blobs)
-      removeTemporaryFiles(this.#port, paths.pieces)
       if (paths.local !== undefined) removeTemporaryFiles(this.#port, paths.folder)
       const address = options.address === undefined ? {} : { address: options.address }
       await announceOwner(this.#port, paths.owner, { ...writer, ...address })

@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process'
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
@@ -51,3 +51,16 @@ test.for([undefined, nodeFilePort()])(
     await store.close()
   },
 )
+
+test('a file in the place of the folder of a checkpoint is replaced', async () => {
+  const { root } = folderOfSession()
+  const store = openFileStore({ folder: root })
+  const session = await store.create({ id: 'long' })
+  const pieces = join(root, 'long', 'checkpoint')
+  await session.close()
+  writeFileSync(pieces, 'a file')
+  const again = await store.open('long')
+  await Promise.all(Array.from({ length: 1600 }, () => again.appendMessage('user', [text('here')])))
+  await again.close()
+  expect(readdirSync(pieces)).toEqual(['1.json'])
+})
