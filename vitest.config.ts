@@ -17,6 +17,7 @@ const common = { resolve: { conditions }, ssr: { resolve: { conditions } } }
 const timing = {
   testTimeout: 60_000,
   hookTimeout: 60_000,
+  expect: { poll: { timeout: 30_000 } },
   setupFiles: [join(import.meta.dirname, 'scripts/patient-tests.ts')],
   execArgv: ['-C', '@tapetree/source'],
 }
