@@ -86,7 +86,10 @@ export class PostgresServer {
       join(this.#folder, 'data'),
       ...[...settings, ...this.#settings].flatMap((each) => ['-c', each]),
     ]
-    this.#process = spawn(join(programs, 'postgres'), options, { ...asNobody, stdio: 'ignore' })
+    const child = spawn(join(programs, 'postgres'), options, { ...asNobody, stdio: ['ignore', 'ignore', 'pipe'] })
+    this.#process = child
+    let said = ''
+    child.stderr.on('data', (text: Buffer) => (said = `${said}${text.toString()}`.slice(-2000)))
     for (;;) {
       const client = new Client({ connectionString: this.urlFor('admin', 'postgres') })
       const isUp = await client.connect().then(
@@ -95,7 +98,7 @@ export class PostgresServer {
       )
       await client.end().catch(() => undefined)
       if (isUp) return
-      if (hasEnded(this.#process)) throw new Error('The PostgreSQL server ended while it started.')
+      if (hasEnded(this.#process)) throw new Error(`The PostgreSQL server ended while it started: ${said}`)
       await wait(50)
     }
   }
