@@ -254,6 +254,58 @@ describe.skipIf(missingPostgres !== undefined)('PostgreSQL store', () => {
     })
   })
 
+  describe('derived data', () => {
+    const checkpoint = { count: 1, changed: new Map([[0, 'piece']]) }
+
+    test('is saved while an append waits for its standbys; the row of the list follows later', async () => {
+      const port = openPort()
+      const log = claimed(await createAndClaim(port))
+      const client = await server.connect('app', 'sessions')
+      await client.query('begin')
+      const line = sealLine({ type: 'custom', id: 'a', parent_id: null }, 2).text
+      await client.query(
+        `select tapetree.append_lines(array['local'], array[key], array[term], array[1], array[1], array[1], array[1], $1)
+         from tapetree.find_session('local', 's'), lateral (select ${log.term} as term) t`,
+        [line],
+      )
+      const info = { id: 's', name: 'Early', modified: '2026-01-01T00:00:00.000Z', status: 'idle' }
+      await log.saveDerived({ checkpoint, metadata: JSON.stringify({ ...info, usage: {}, seq: 1 }) })
+      expect(await log.loadCheckpoint()).toEqual(['piece'])
+      await client.query('commit')
+      await client.end()
+      expect((await port.list(localScope, {})).sessions).toMatchObject([{ id: 's', name: '' }])
+      await log.saveDerived({ metadata: JSON.stringify({ ...info, name: 'Late', usage: {}, seq: 2 }) })
+      expect(await asAdmin('select row_lines from tapetree.summary')).toEqual([{ row_lines: 2 }])
+      expect(await asAdmin('select count(*)::int from tapetree.pending_row')).toEqual([{ count: 0 }])
+      await log.close()
+      await empty()
+    })
+
+    test('of a session that is being erased is not stored', async () => {
+      const log = claimed(await createAndClaim(openPort()))
+      const client = await server.connect('app', 'sessions')
+      await asAdmin('update tapetree.session set node = null')
+      await client.query('begin')
+      const erased = await client.query<{ outcome: string }>(`select tapetree.erase_session('local', 's') as outcome`)
+      expect(erased.rows).toEqual([{ outcome: 'erased' }])
+      const saved = log.saveDerived({ checkpoint }).then(
+        () => 'saved',
+        (error: unknown) => error,
+      )
+      while (await isNobodyWaiting()) await wait(5)
+      await client.query('commit')
+      await client.end()
+      expect(await saved).toMatchObject({ code: 'fenced' })
+      expect(await asAdmin('select from tapetree.derived')).toEqual([])
+      await empty()
+    })
+
+    const isNobodyWaiting = async (): Promise<boolean> => {
+      const [row] = await asAdmin(`select count(*)::int from pg_stat_activity where wait_event_type = 'Lock'`)
+      return row?.['count'] === 0
+    }
+  })
+
   describe('roles and tenants', () => {
     test('a reader sees no row of another tenant, and none without a tenant', async () => {
       const store = new SessionStore(openPort())
