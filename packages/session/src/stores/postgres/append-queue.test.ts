@@ -47,6 +47,13 @@ test('a statement has a limited number of lines, but at least one batch', async 
   expect(statements.map(({ keys }) => keys)).toEqual([['a'], ['b'], ['c']])
 })
 
+test('names of tenants are quoted', async () => {
+  const { queue, statements } = queueOn()
+  const tenants = ['local', 'local', 'null', String.raw`a"b\c`, '']
+  await Promise.all(tenants.map((tenant, index) => queue.append({ ...batch(`${index}`), tenant })))
+  expect(statements.map((each) => each.tenants)).toEqual([String.raw`{"local","local","null","a\"b\\c",""}`])
+})
+
 test('a session that the statement did not find is fenced, and the others are stored', async () => {
   const { queue } = queueOn({ answer: () => ({ type: 'done', rows: [{ place: 2, first: 7 }] }) })
   const [fenced, appended] = await Promise.all([queue.append(batch('a')), queue.append(batch('b', 6, 2))])
@@ -72,13 +79,18 @@ function queueOn({
   answer,
   connections = 1,
 }: { before?: () => Promise<void>; answer?: () => Answer; connections?: number } = {}) {
-  const statements: { keys: string[]; heads: number[] }[] = []
-  const append = async (_: string, [, keys, , heads]: [unknown, string[], unknown, number[]]): Promise<Answer> => {
-    statements.push({ keys, heads })
+  const statements: { tenants: string; keys: string[]; heads: number[] }[] = []
+  const append = async (_: string, [tenants, keyArray, , heads]: string[]): Promise<Answer> => {
+    const keys = elementsOf(keyArray)
+    statements.push({ tenants: tenants ?? '', keys, heads: elementsOf(heads).map(Number) })
     await before?.()
     return answer?.() ?? { type: 'done', rows: keys.map((_key, index) => ({ place: index + 1, first: 2 })) }
   }
   return { queue: new AppendQueue({ append, appendConnections: connections } as unknown as Database), statements }
+}
+
+function elementsOf(array = '{}'): string[] {
+  return array.slice(1, -1).split(',')
 }
 
 function batch(key: string, head = 1, count = 1): SessionBatch {
