@@ -327,8 +327,8 @@ begin
   return places;
 end $$;
 
--- Rows of the list, of many sessions in one statement. A session that has grown since, or that an append holds, is left
--- out: it stays in pending_row.
+-- Rows of the list, of many sessions in one statement. A session that has grown since, or that an append holds, stays in
+-- pending_row. The sessions are locked last and never waited for, so that their appends wait as little as possible.
 create function save_rows(
   tenants text[], keys bigint[], counts int[], times text[], statuses text[], folders text[], haystacks text[], infos text[]
 ) returns void
@@ -336,20 +336,22 @@ language plpgsql security definer set search_path = tapetree, pg_temp as $$
 begin
   perform require_tenant(variadic tenants);
   perform set_config('synchronous_commit', 'off', true);
+  update summary m
+  set row_lines = b.lines, modified = b.modified, status = b.status, cwd = b.cwd, haystack = b.haystack, info = b.info
+  from unnest(tenants, keys, counts, times, statuses, folders, haystacks, infos)
+      as b (tenant, key, lines, modified, status, cwd, haystack, info)
+    join session s on s.key = b.key and s.tenant = b.tenant and s.lines = b.lines
+  where m.key = s.key and m.row_lines < b.lines;
   with held as materialized (
-    select s.key, b.lines, b.modified, b.status, b.cwd, b.haystack, b.info
-    from unnest(tenants, keys, counts, times, statuses, folders, haystacks, infos)
-        as b (tenant, key, lines, modified, status, cwd, haystack, info)
+    select s.key
+    from unnest(tenants, keys, counts) as b (tenant, key, lines)
       join session s on s.key = b.key and s.tenant = b.tenant and s.lines = b.lines
+    where s.is_row_stale
     order by s.key for no key update of s skip locked
-  ), saved as (
-    update summary m
-    set row_lines = h.lines, modified = h.modified, status = h.status, cwd = h.cwd, haystack = h.haystack, info = h.info
-    from held h where m.key = h.key and m.row_lines < h.lines
   ), known as (
     delete from pending_row p using held h where p.key = h.key
   )
-  update session s set is_row_stale = false from held h where s.key = h.key and s.is_row_stale;
+  update session s set is_row_stale = false from held h where s.key = h.key;
 end $$;
 
 create function save_row(
