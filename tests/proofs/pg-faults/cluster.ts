@@ -31,7 +31,16 @@ export class Cluster {
     const home = makeFolder(join(folder, 'etcd'))
     const urls = (port: number): string => `http://127.0.0.1:${port}`
     const etcd = new Daemon(home, '/usr/bin/etcd', [
-      ...['--name', 'etcd', '--data-dir', join(home, 'data'), '--unsafe-no-fsync', '--log-level', 'error'],
+      ...[
+        '--name',
+        'etcd',
+        '--data-dir',
+        join(home, 'data'),
+        '--enable-v2',
+        '--unsafe-no-fsync',
+        '--log-level',
+        'error',
+      ],
       ...['--listen-client-urls', urls(client), '--advertise-client-urls', urls(client)],
       ...['--listen-peer-urls', urls(peer), '--initial-advertise-peer-urls', urls(peer)],
       ...['--initial-cluster', `etcd=${urls(peer)}`],
@@ -62,28 +71,33 @@ export class Cluster {
     })
   }
 
-  /** The standby that commits wait for, and the other one, when Patroni has both and would promote the first. */
+  /** The standby that commits wait for and that Patroni would promote, and the other one. */
   async standbys(): Promise<{ synchronous: ClusterNode; other: ClusterNode }> {
     return until('the primary has two standbys', async () => {
       const primary = await this.primary()
       const rows = await primary.ask(
-        `select application_name as name from pg_stat_replication where state = 'streaming'`,
+        `select application_name as name, sync_state as state from pg_stat_replication where state = 'streaming'`,
       )
       const members = await primary.members()
-      const withRole = (role: string): ClusterNode | undefined =>
+      const find = (role: string, state: string): ClusterNode | undefined =>
         this.nodes.find(
           ({ name }) =>
-            rows.some((row) => row['name'] === name) &&
+            rows.some((row) => row['name'] === name && row['state'] === state) &&
             members.some((member) => member.name === name && member.role === role),
         )
-      const [synchronous, other] = [withRole('sync_standby'), withRole('replica')]
+      const [synchronous, other] = [find('sync_standby', 'sync'), find('replica', 'async')]
       return synchronous && other && { synchronous, other }
     })
   }
 
   /** One node leads, and two follow it. */
   async isWhole(): Promise<void> {
-    await this.standbys()
+    try {
+      await this.standbys()
+    } catch (cause) {
+      const logs = this.nodes.map(({ name, patroni }) => `${name}:\n${patroni.lastOutput()}`)
+      throw new Error(`The cluster did not recover.\n${logs.join('\n')}`, { cause })
+    }
   }
 }
 
@@ -174,7 +188,8 @@ function patroniSettings(
     scope: 'proof',
     name,
     restapi: { listen: `127.0.0.1:${restPort}`, connect_address: `127.0.0.1:${restPort}` },
-    etcd3: { hosts: `127.0.0.1:${etcdPort}` },
+    // Not `etcd3`: a leader that was paused for longer than its lease takes the lock back from the next one there, in Patroni 3.0.2.
+    etcd: { host: `127.0.0.1:${etcdPort}` },
     bootstrap: {
       dcs: {
         ...{ ttl: 6, loop_wait: 1, retry_timeout: 2, synchronous_mode: true, master_start_timeout: 10 },
@@ -275,6 +290,10 @@ export class Daemon {
 
   signal(signal: NodeJS.Signals): void {
     this.#process?.kill(signal)
+  }
+
+  lastOutput(): string {
+    return readFileSync(join(this.#folder, 'output.log'), 'utf8').split('\n').slice(-40).join('\n')
   }
 
   /** `kill -9`. */
