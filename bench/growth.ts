@@ -173,8 +173,8 @@ const copies = `
     insert into entry (key, n, tenant, line)
     select p.key, e.n, e.tenant, case e.n when 1 then p.header else e.line end from pair p join entry e on e.key = p.old
   ), checkpoints as (
-    insert into derived (key, name, tenant, content)
-    select p.key, d.name, d.tenant, d.content from pair p join derived d on d.key = p.old
+    insert into derived (key, piece, tenant, content)
+    select p.key, d.piece, d.tenant, d.content from pair p join derived d on d.key = p.old
   ), rows as (
     insert into summary (key, tenant, id, place, row_lines, text_lines, modified, status, cwd, haystack, info)
     select p.key, r.tenant, p.id, r.place, r.row_lines, r.text_lines, r.modified, r.status, r.cwd, r.haystack,
