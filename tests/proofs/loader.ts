@@ -1,4 +1,5 @@
 import type { FigureContext, FigureResult } from '../../scripts/figure/figure.ts'
+import { maxTries } from '../../scripts/figure/tries.ts'
 import { maxGrownBytes, openHugeFiles } from './loader/huge.ts'
 import { tryOddPlaces } from './loader/odd-places.ts'
 import type { ReadingReport } from './loader/reports.ts'
@@ -41,7 +42,26 @@ export async function run(context: FigureContext): Promise<FigureResult> {
 
 type End = ReadingReport & { type: 'end' }
 
+/**
+ * The memory of a process at its worst depends on when its garbage was collected: between 86 and 171 MB in runs of one seed. What needs so
+ * much needs it every time.
+ */
 async function readInChild(context: FigureContext, failures: string[], args: string[]): Promise<End> {
+  for (let tries = 1; ; tries++) {
+    const found: string[] = []
+    const end = await readOnce(context, found, args)
+    const problem = `${args[0]}: takes ${Math.round(end.grownBytes / 1e6)} MB of memory`
+    const isTooMuch = end.grownBytes > maxGrownBytes
+    if (isTooMuch && found.length === 0 && tries < maxTries) {
+      context.say(`${problem}; once more`)
+      continue
+    }
+    failures.push(...found, ...(isTooMuch ? [problem] : []))
+    return end
+  }
+}
+
+async function readOnce(context: FigureContext, failures: string[], args: string[]): Promise<End> {
   let end: End = { type: 'end', done: 0, onDisk: 0, slowestMs: 0, grownBytes: 0 }
   let last = 'its start'
   const failure = await runChild({
@@ -57,7 +77,6 @@ async function readInChild(context: FigureContext, failures: string[], args: str
   })
   const { done, onDisk, slowestMs, grownBytes } = end
   if (failure !== undefined) failures.push(`${args[0]}: ${failure}, not long after ${last}`)
-  if (grownBytes > maxGrownBytes) failures.push(`${args[0]}: takes ${Math.round(grownBytes / 1e6)} MB of memory`)
   const cost = `slowest ${Math.round(slowestMs)} ms, memory +${Math.round(grownBytes / 1e6)} MB`
   context.say(`${args[0]}: ${done} broken logs read, ${onDisk} of them as files, ${cost}`)
   return end
