@@ -124,8 +124,10 @@ export const contextFamilies: readonly SecretFamily[] = [
   {
     name: 'password',
     anchors: passwordNames,
-    // An `&` that begins the next field of a query does not belong to it.
-    pattern: assignment(String.raw`(?:[^\s"'\x60\\,;&(){}<>[\]$]|&(?![A-Za-z_]{1,20}=)){6,128}`, { isQuoted: false }),
+    // Neither an `&` that begins the next field of a query nor the slashes of a URL belong to it.
+    pattern: assignment(String.raw`(?:[^\s"'\x60\\,;&(){}<>[\]$/]|/(?!/)|&(?![A-Za-z_]{1,20}=)){6,128}`, {
+      isQuoted: false,
+    }),
     nameShape: newShape({
       isAfterQuoted: true,
       minValueLength: 6,
@@ -133,7 +135,7 @@ export const contextFamilies: readonly SecretFamily[] = [
       notAfterValue: charactersOf(/[({>[$]/),
       isPassword: true,
     }),
-    check: (secret) => !/^[A-Za-z_]+[.=:]/.test(secret) && !secret.includes('//') && looksLikePassword(secret),
+    check: (secret) => !/^[A-Za-z_]+[.=:]/.test(secret) && looksLikePassword(secret),
   },
   {
     // As in the environment, where every value counts, even a word.

@@ -99,8 +99,9 @@ export class NameMemo {
   /** A password has a digit, or eight characters with a capital that do not begin like code. */
   #mayBePassword(start: number, end: number): boolean {
     if (this.#isOpen(end) || this.#digits.endOf(start) < end) return true
-    if (end - start < minCapitalized - maxSign) return false
-    if (this.#isAfterOneSign(start) && isIn(firstOfCode, codeAt(this.#text, start))) return false
+    const isExact = this.#isAfterOneSign(start)
+    if (end - start < (isExact ? minCapitalized : minCapitalized - maxSign)) return false
+    if (isExact && isIn(firstOfCode, codeAt(this.#text, start))) return false
     return this.#capitals.endOf(start) < end
   }
 

@@ -130,6 +130,15 @@ test('the credentials of a header are recognized although another secret follows
   expect(redactor.text(header)).toContain(`Authorization: 'Basic [redacted: basic-credentials] `)
 })
 
+test('a password ends where a URL follows it, whether the password of that is a secret or not', () => {
+  const url = 'redis://:qNMChUuONPbWGs@cache:6379/0'
+  expect(redactor.text(`password: mbNaPZ1QiZqdf7g&${url}`)).toBe(
+    'password: [redacted: password]&redis://:[redacted: url-password]@cache:6379/0',
+  )
+  expect(redactor.text('password: mbNaPZ1QiZqdf7g&redis://cache')).toBe('password: [redacted: password]&redis://cache')
+  expect(redactor.text('password=http://cache1/A0')).toBe('password=http://cache1/A0')
+})
+
 test.each(['\u00a0', '\u1680', '\u2003', '\u2028', '\u3000', '\ufeff'])(
   'a password ends at the space %j, however much follows',
   (space) => {
