@@ -120,6 +120,7 @@ class ProcessHistory {
   readonly #pending = new Set<Promise<void>>()
   #sessionId = ''
   #lives = 0
+  #lastRefusal = ''
 
   constructor(options: ProcessHistoryOptions) {
     this.#options = options
@@ -269,7 +270,7 @@ class ProcessHistory {
     this.#open(0)
     await Promise.all(this.#pending)
     const [seat] = this.#seats
-    if (!seat) return void this.#problems.push('no owner could open the session')
+    if (!seat) return void this.#problems.push(`no owner could open the session: ${this.#lastRefusal}`)
     this.#call(seat, 'resume')
     await this.#idle(seat)
     this.#call(seat, 'release')
@@ -305,8 +306,9 @@ class ProcessHistory {
       } catch (error) {
         this.#figures.refusals++
         const { code = '', message } = error as Error & { code?: string }
+        this.#lastRefusal = `${name}: ${code} ${message}`
         this.#say(`  ${name}: ${code}`)
-        if (!expectedRefusals.has(code)) this.#problems.push(`${name}: ${code} ${message}`)
+        if (!expectedRefusals.has(code)) this.#problems.push(this.#lastRefusal)
       }
     })()
     this.#pending.add(attempt)
