@@ -48,7 +48,8 @@ function runsHaveOneEnd(lines: readonly Line[], evidence: Evidence): string[] {
   const problems: string[] = []
   const ended = new Set<string>()
   const resumed = new Set<string>()
-  let open: { runId: string; seq: number } | undefined
+  /** `stopped`: the answer that was stopped. If its process then died, the run ends when another one resumes it. */
+  let open: { runId: string; seq: number; stopped?: Ended } | undefined
   for (const line of lines) {
     if (line.type === 'run_start') {
       const { runId, resumes } = line.runStart
@@ -58,13 +59,18 @@ function runsHaveOneEnd(lines: readonly Line[], evidence: Evidence): string[] {
         problems.push(`live run ${runId} was resumed`)
       if (ended.has(runId)) problems.push(`run ${runId} began after its end`)
       if (resumes !== undefined) resumed.add(runId)
-      open = { runId, seq: line.seq }
+      const stopped = open?.runId === runId ? open.stopped : undefined
+      open = { runId, seq: line.seq, ...(stopped && { stopped }) }
+    }
+    if (line.type === 'message' && line.message.stopReason === 'aborted' && open && open.runId === line.message.runId) {
+      open.stopped ??= { from: open.seq, seq: line.seq, isResumed: resumed.has(open.runId) }
     }
     if (line.type === 'run_end') {
       const { runId, outcome } = line.runEnd
       if (open?.runId !== runId) problems.push(`run ${runId} ended without being open`)
       const from = open?.seq ?? 0
-      if (outcome === 'aborted' && !wasStopped(evidence, { runId, from, seq: line.seq, isResumed: resumed.has(runId) }))
+      const end = open?.stopped ?? { from, seq: line.seq, isResumed: resumed.has(runId) }
+      if (outcome === 'aborted' && !wasStopped(evidence, { runId, ...end }))
         problems.push(`run ${runId} ended as aborted, and nobody stopped it`)
       if (outcome === 'abandoned' && !hadDeath(evidence, from, line.seq))
         problems.push(`live run ${runId} was abandoned`)
@@ -153,10 +159,17 @@ function hadDeath({ stops }: Evidence, from: number, to: number): boolean {
   return stops.some((stop) => isDeath(stop) && stop.from < to && stop.to >= from)
 }
 
+/** Where a run was stopped, and since when the process that had it then worked on it. */
+interface Ended {
+  from: number
+  seq: number
+  isResumed: boolean
+}
+
 /** By an abort, or because the owner that started it was closed: the run ended while that was under way. */
 function wasStopped(
   { stops, messages }: Evidence,
-  { runId, from: began, seq, isResumed }: { runId: string; from: number; seq: number; isResumed: boolean },
+  { runId, from: began, seq, isResumed }: Ended & { runId: string },
 ): boolean {
   const started = messages.find((message) => message.runId === runId && message.told === 'started')
   // Whoever resumed it is its owner.
