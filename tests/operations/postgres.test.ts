@@ -205,8 +205,7 @@ describe.skipIf(missingPostgres !== undefined)('tapetree with a PostgreSQL store
     const answered = client.ask('First')
     await untilStreamed(at, id, 'Half')
     const before = await linesOf(id)
-    first.child.process.kill('SIGKILL')
-    await first.child.ended
+    await killed(first)
 
     // The client comes back by itself.
     const second = await serve(at, ...args, '--port', new URL(first.url).port)
@@ -227,7 +226,10 @@ describe.skipIf(missingPostgres !== undefined)('tapetree with a PostgreSQL store
     expect(lines.filter(({ type }) => type === 'tool_start')).toHaveLength(1)
   })
 
-  test('a run whose server is killed goes on at another server, in front of those who watched it there', async () => {
+  test.each([
+    { ends: 'is killed', end: killed },
+    { ends: 'is stopped', end: stopped },
+  ])('a run whose server $ends goes on at another server, in front of those who watched it there', async ({ end }) => {
     const at = await home()
     at.provider.script(
       call({ id: 'call-1', name: 'write', input: { path: 'a.txt', content: 'a' } }),
@@ -242,8 +244,7 @@ describe.skipIf(missingPostgres !== undefined)('tapetree with a PostgreSQL store
     await using watcher = await RemoteSession.open({ baseUrl: second.url, token: second.token, sessionId: id })
     await vi.waitFor(() => expect(watcher.state('run')).toMatchObject({ runId: expect.any(String) }))
     const before = await linesOf(id)
-    first.child.process.kill('SIGKILL')
-    await first.child.ended
+    await end(first)
     await untilLine(second, id, { type: 'run_end' })
     expect(await watcher.ask('Second')).toMatchObject({ outcome: 'completed', text: 'Another one.' })
     expect((await second.stop()).code).toBe(0)
@@ -306,3 +307,12 @@ describe.skipIf(missingPostgres !== undefined)('tapetree with a PostgreSQL store
     expect(`${(await linesOf(id)).join('\n')}\n`).toBe(own)
   })
 })
+
+async function killed({ child }: Served): Promise<void> {
+  child.process.kill('SIGKILL')
+  await child.ended
+}
+
+async function stopped(served: Served): Promise<void> {
+  expect((await served.stop()).code).toBe(0)
+}

@@ -235,6 +235,7 @@ function statementsFor({ tenant, key, id, term, head, lines, claim, sha256 }: Ta
     `append_lines(array['${tenant}'], array[${key}], array[${term}], array[${head}], array[1], array[1], array[1], '${line}')`,
     `reclaim_session('${tenant}', ${key}, '${uuid}', '${claim}', '${uuid}')`,
     `release_session('${tenant}', ${key}, '${claim}')`,
+    `hand_over_session('${tenant}', ${key}, '${claim}')`,
     `owner_of('${tenant}', ${key})`,
     `put_blob('${tenant}', ${key}, ${term}, '${'0'.repeat(64)}', '${uuid}')`,
     `save_derived(array['${tenant}'], array[${key}], array[${term}], array[1], array[1], array[0], '${uuid}')`,

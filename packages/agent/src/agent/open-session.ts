@@ -235,10 +235,12 @@ export class OpenSession {
     this.#leaving.abort(left)
     const run = Promise.race([this.slot.suspend(), this.#onlyRepeatableRun()])
     await within(finishMs, clock, Promise.all([run, this.commands.stop()]))
+    // Only a process on this machine can reattach to a command that is running here.
+    const isContinuedHere = this.#runningCalls.tools.some((tool) => this.#replays().get(tool) === 'reattach')
     const { isLast } = this.#leave()
     // Otherwise the next process takes the changes of the last call for those of someone else.
     if (this.files) await within(stopMs, clock, this.files.close())
-    await this.session.close()
+    await this.session.close({ handOver: !isContinuedHere })
     await Promise.all([...this.subagents.running.values()].map((child) => child.suspend()))
     // A tool that ignores its signal is not waited for: the process is about to end.
     await within(stopMs, clock, this.slot.stop(left))
@@ -254,9 +256,13 @@ export class OpenSession {
 
   /** Resolves when the next process can resume everything that is running. */
   async #onlyRepeatableRun(): Promise<void> {
-    const replays = new Map(this.tools().map(({ name, replay }) => [name, replay]))
+    const replays = this.#replays()
     const isRepeatable = (tool: string): boolean => (replays.get(tool) ?? 'never') !== 'never'
     await this.#runningCalls.until((tools) => tools.length > 0 && tools.every(isRepeatable))
+  }
+
+  #replays(): ReadonlyMap<string, Tool['replay']> {
+    return new Map(this.tools().map(({ name, replay }) => [name, replay]))
   }
 
   #guarded(model: Model): Model {

@@ -64,9 +64,14 @@ export class RunningCalls {
     this.#stop = session.subscribe(({ line }) => this.#take(line))
   }
 
+  /** The names of their tools. */
+  get tools(): readonly string[] {
+    return [...this.#toolOf.values()]
+  }
+
   /** Resolves when the condition is true for the running tools. */
   async until(isSo: (tools: readonly string[]) => boolean): Promise<void> {
-    while (!isSo([...this.#toolOf.values()])) {
+    while (!isSo(this.tools)) {
       const { promise, resolve } = Promise.withResolvers<void>()
       const stop = this.#changes.add(resolve)
       await promise

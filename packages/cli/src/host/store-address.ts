@@ -49,14 +49,15 @@ export async function chosenStore(
 const storeVariable = 'TAPETREE_STORE'
 
 function addressOf(text: string, { io, option }: { io: Pick<Io, 'cwd'>; option: string }): StoreAddress {
-  if (text.trim() === '') throw usageFailure(`--${option} needs a folder or the URL of a database.`)
+  const help = option === 'store' ? ['tapetree serve --help'] : ['tapetree sessions copy --help']
+  if (text.trim() === '') throw usageFailure(`--${option} needs a folder or the URL of a database.`, help)
   if (!/^[a-z][a-z\d+.-]*:\/\//i.test(text)) {
     const folder = resolve(io.cwd, text)
     return { type: 'folder', folder, shown: harmlessLine(folder) }
   }
   const url = URL.parse(text)
   if (!url || !/^postgres(?:ql)?:$/.test(url.protocol)) {
-    throw usageFailure(`--${option} must be a folder or a URL that starts with postgres://.`)
+    throw usageFailure(`--${option} must be a folder or a URL that starts with postgres://.`, help)
   }
   return { type: 'postgres', url: text, shown: withoutPassword(url) }
 }
@@ -129,7 +130,7 @@ export async function requireDatabase({ url, shown }: { url: string; shown: stri
     throw new Failure(exitCodes.configuration, `The store ${shown} cannot be used.`, {
       type: 'store-unreachable',
       why: cause instanceof Error ? cause.message : String(cause),
-      next: ['tapetree doctor'],
+      next: ['tapetree doctor --store <store>'],
       cause,
     })
   })

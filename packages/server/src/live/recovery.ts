@@ -59,23 +59,10 @@ const sideBySide = 4
  * else.
  */
 export async function recoverSessions(sessions: LiveSessions, options: RecoveryOptions = {}): Promise<Recovered[]> {
-  const { policy = 'resume', withinMs = hourMs, clock = systemClock, owners = [serverOwner], onRecovered } = options
+  const { withinMs = hourMs, clock = systemClock } = options
   const since = clock.now() - withinMs
-  const all: Recovered[] = []
-  const candidates = (await findCandidates(sessions, { since, oldest: clock.now() - longestRunMs })).values()
-  const work = async (): Promise<void> => {
-    for (const { id } of candidates) {
-      const step = await recover(sessions, id, {
-        decide: (evidence) => decideRecovery(evidence, { policy, since, owners }),
-      })
-      if (step.type === 'leave') continue
-      const recovered = { sessionId: id, step }
-      all.push(recovered)
-      onRecovered?.(recovered)
-    }
-  }
-  await Promise.all(Array.from({ length: sideBySide }, work))
-  return all
+  const candidates = await findCandidates(sessions, { since, oldest: clock.now() - longestRunMs })
+  return recoverEach(candidates, ({ id }, decide) => recover(sessions, id, { decide }), options)
 }
 
 /**
@@ -86,22 +73,32 @@ export async function recoverAbandoned(
   sessions: LiveSessions,
   options: RecoveryOptions = {},
 ): Promise<Recovered[] | undefined> {
-  const { policy = 'resume', withinMs = hourMs, clock = systemClock, owners = [serverOwner], onRecovered } = options
   const abandoned = await sessions.store.openAbandoned({ limit: pageSize })
   if (!abandoned) return undefined
+  const takeOver = async (session: Session, decide: Decide): ReturnType<typeof recover> => {
+    const step = await recover(sessions, session.id, { decide, isHeld: true })
+    // Whoever has opened it meanwhile keeps it.
+    await session.close()
+    return step
+  }
+  return recoverEach(abandoned, takeOver, options)
+}
+
+type Decide = (evidence: Evidence) => RecoveryStep
+
+async function recoverEach<T extends { id: string }>(
+  candidates: readonly T[],
+  recoverOne: (candidate: T, decide: Decide) => ReturnType<typeof recover>,
+  { policy = 'resume', withinMs = hourMs, clock = systemClock, owners = [serverOwner], onRecovered }: RecoveryOptions,
+): Promise<Recovered[]> {
   const since = clock.now() - withinMs
   const all: Recovered[] = []
-  const left = abandoned.values()
+  const left = candidates.values()
   const work = async (): Promise<void> => {
-    for (const session of left) {
-      const step = await recover(sessions, session.id, {
-        decide: (evidence) => decideRecovery(evidence, { policy, since, owners }),
-        isHeld: true,
-      })
-      // Whoever has opened it meanwhile keeps it.
-      await session.close()
+    for (const candidate of left) {
+      const step = await recoverOne(candidate, (evidence) => decideRecovery(evidence, { policy, since, owners }))
       if (step.type === 'leave') continue
-      const recovered = { sessionId: session.id, step }
+      const recovered = { sessionId: candidate.id, step }
       all.push(recovered)
       onRecovered?.(recovered)
     }
@@ -163,7 +160,7 @@ async function findCandidates(
 async function recover(
   sessions: LiveSessions,
   sessionId: string,
-  { decide, isHeld = false }: { decide: (evidence: Evidence) => RecoveryStep; isHeld?: boolean },
+  { decide, isHeld = false }: { decide: Decide; isHeld?: boolean },
 ): Promise<Recovered['step'] | { type: 'leave' }> {
   try {
     const step = decide(await evidenceOf(sessions, sessionId))

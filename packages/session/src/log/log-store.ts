@@ -175,4 +175,9 @@ export interface WritableLog extends ReadableLog {
   putBlob(bytes: Uint8Array): Promise<BlobReference>
   /** Saves the given data and leaves the rest as it is. Need not be durable. */
   saveDerived(data: DerivedData): Promise<void>
+  /**
+   * Closes it and leaves the session to `claimAbandoned`, as if this process had died. Absent if the store has no such
+   * call.
+   */
+  handOver?(): Promise<void>
 }

@@ -25,7 +25,14 @@ export type ClaimedSession = HeldSession | { type: 'owned'; owner: Owner }
 interface Entry {
   session: Promise<ClaimedSession>
   users: number
+  /** Whether it is handed over instead of closed when its last user leaves. */
+  isHandedOver: boolean
   closing?: Promise<void>
+}
+
+export interface LeaveOptions {
+  /** Leaves it to another process, as if this one had died. Counts if no other opener is left. */
+  handOver?: boolean
 }
 
 /** The sessions that this process writes. Openers share one instance; the last one to release it closes it. */
@@ -45,7 +52,7 @@ export class OpenSessions {
       }
       await entry.closing
     }
-    const entry: Entry = { session: claim(), users: 1 }
+    const entry: Entry = { session: claim(), users: 1, isHandedOver: false }
     this.#entries.set(key, entry)
     try {
       const session = await entry.session
@@ -57,10 +64,11 @@ export class OpenSessions {
     }
   }
 
-  async leave(key: string, session: HeldSession): Promise<void> {
+  async leave(key: string, session: HeldSession, { handOver = false }: LeaveOptions = {}): Promise<void> {
     const entry = this.#entries.get(key)
     // A closed session left the list, and a new one may have its id.
     if (!entry || session.isClosed) return
+    entry.isHandedOver = handOver
     if (--entry.users <= 0) await this.#close(key, entry)
   }
 
@@ -86,5 +94,5 @@ async function closeSession(entry: Entry): Promise<void> {
   if (session.type === 'owned') return
   session.isClosed = true
   await session.writer.close()
-  await session.log.close()
+  await (entry.isHandedOver && session.log.handOver ? session.log.handOver() : session.log.close())
 }

@@ -108,7 +108,7 @@ export class SessionStore {
     if (options.readOnly) return this.#openReadable(place, await this.#port.open(this.scope, id))
     const key = this.#keyOf(id)
     const claimed = await this.#open.join(key, () => this.#claim(id, options))
-    if (claimed.type === 'held') return this.#sessionOn(place, claimed, () => this.#open.leave(key, claimed))
+    if (claimed.type === 'held') return this.#sessionOn(place, claimed, (how) => this.#open.leave(key, claimed, how))
     return this.#openReadable({ ...place, owner: claimed.owner }, await this.#port.open(this.scope, id))
   }
 
@@ -126,7 +126,7 @@ export class SessionStore {
         // This process may have lost it to the one that died.
         await this.#open.end(key)
         const held = await this.#open.join(key, () => this.#hold(log))
-        if (held.type === 'held') return this.#sessionOn({ id }, held, () => this.#open.leave(key, held))
+        if (held.type === 'held') return this.#sessionOn({ id }, held, (how) => this.#open.leave(key, held, how))
         throw new SessionError('session-owned', held.owner.reason)
       }),
     )
@@ -346,7 +346,7 @@ export class SessionStore {
     return { type: 'held', reader, writer, log, listeners, taken: new Map(), planned }
   }
 
-  #sessionOn(place: SessionPlace, held: HeldSession, release: () => Promise<void>): Session {
+  #sessionOn(place: SessionPlace, held: HeldSession, release: SessionParts['release']): Session {
     return this.#session(place, { reader: held.reader, held, release })
   }
 

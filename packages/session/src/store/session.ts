@@ -10,7 +10,7 @@ import type { DiskLine, EntryDraft, Line, RecordDraft } from '../line/line.ts'
 import type { LogLine } from '../log/log-lines.ts'
 import { readLogLines } from '../log/log-lines.ts'
 import type { Owner } from '../log/log-store.ts'
-import type { HeldSession } from './open-sessions.ts'
+import type { HeldSession, LeaveOptions } from './open-sessions.ts'
 import {
   text,
   type BlobReference,
@@ -50,7 +50,7 @@ export interface SessionParts {
   /** Copies the path to a leaf, or all entries, into a new session and returns its id. */
   copy: (source: { leafId?: string; options?: HeaderOptions }) => Promise<string>
   /** Releases the opened session. */
-  release: () => Promise<void>
+  release: (options?: LeaveOptions) => Promise<void>
   /** Absent if the log lies outside a store. */
   erase?: () => Promise<Erased>
 }
@@ -541,11 +541,16 @@ export class Session {
     return erased
   }
 
-  async close(): Promise<void> {
+  /**
+   * With `handOver`, another process may take over what is unfinished: `SessionStore.openAbandoned` returns the session as if
+   * this process had died. Without such a store, or with nothing unfinished, that is the same as without it.
+   */
+  async close({ handOver = false }: { handOver?: boolean } = {}): Promise<void> {
     if (this.#isClosed) return
     this.#isClosed = true
     for (const stop of this.#unsubscribe) stop()
-    await this.#parts.release()
+    const isUnfinished = this.openRun !== null || this.inbox.messages.length > 0
+    await this.#parts.release({ handOver: handOver && isUnfinished })
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

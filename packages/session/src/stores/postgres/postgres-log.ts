@@ -202,11 +202,19 @@ export class PostgresLog implements WritableLog {
   }
 
   async close(): Promise<void> {
+    await this.#leave('select tapetree.release_session($1, $2, $3)')
+  }
+
+  async handOver(): Promise<void> {
+    await this.#leave('select tapetree.hand_over_session($1, $2, $3)')
+  }
+
+  async #leave(statement: string): Promise<void> {
     const { tenant, key } = this.#session
     const held = this.#held
     this.#held = undefined
     this.#parts.held.delete(this)
-    if (held) await this.#parts.database.call('select tapetree.release_session($1, $2, $3)', [tenant, key, held.claim])
+    if (held) await this.#parts.database.call(statement, [tenant, key, held.claim])
   }
 
   async #numbered(numbers: readonly number[]): Promise<NumberedLine[]> {

@@ -440,6 +440,20 @@ describe.skipIf(missingPostgres !== undefined)('PostgreSQL store', () => {
       await empty()
     })
 
+    test('those that are handed over are opened at once, if something in them is unfinished', async () => {
+      const store = new SessionStore(openPort())
+      const [running, idle] = [await store.create({ id: 'running' }), await store.create({ id: 'idle' })]
+      await running.append({ type: 'run_start', runStart: { runId: 'run-1', leafId: null } })
+      await running.close({ handOver: true })
+      await idle.close({ handOver: true })
+      expect((await store.open('running', { readOnly: true })).owner).toBeUndefined()
+      const opened = await new SessionStore(openPort()).openAbandoned()
+      expect(opened?.map(({ id, openRun }) => ({ id, run: openRun?.runId }))).toEqual([{ id: 'running', run: 'run-1' }])
+      for (const session of opened ?? []) await session.close()
+      await store.close()
+      await empty()
+    })
+
     test('the claims of a call whose answer was lost are returned by the next one', async () => {
       await leaveBehind(['a', 'b'])
       const client = await server.connect('app', 'sessions')

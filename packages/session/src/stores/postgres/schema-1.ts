@@ -282,6 +282,13 @@ language sql security definer set search_path = tapetree, pg_temp as $$
     and tenant = coalesce(bound_tenant(), tenant)
 $$;
 
+-- Leaves a session to whoever claims abandoned ones: no node has this id.
+create function hand_over_session(a_tenant text, a_key bigint, a_claim uuid) returns void
+language sql security definer set search_path = tapetree, pg_temp as $$
+  update session set node = '00000000-0000-0000-0000-000000000000'
+  where tenant = a_tenant and key = a_key and claim = a_claim and tenant = coalesce(bound_tenant(), tenant)
+$$;
+
 create function owner_of(a_tenant text, a_key bigint) returns text
 language sql stable security definer set search_path = tapetree, pg_temp as $$
   select json_build_object('host', n.host, 'process', n.process, 'address', n.address)::text
