@@ -292,8 +292,13 @@ export class Daemon {
     this.#process?.kill(signal)
   }
 
+  /** Without the stack traces of Patroni. */
   lastOutput(): string {
-    return readFileSync(join(this.#folder, 'output.log'), 'utf8').split('\n').slice(-40).join('\n')
+    const lines = readFileSync(join(this.#folder, 'output.log'), 'utf8').split('\n')
+    return lines
+      .filter((line) => /^\d{4}-/.test(line) && !line.includes('get_postgresql_status'))
+      .slice(-60)
+      .join('\n')
   }
 
   /** `kill -9`. */

@@ -167,14 +167,20 @@ async function terminateAll(primary: ClusterNode): Promise<void> {
     .catch(() => undefined) // the primary may have changed meanwhile
 }
 
-/** Files for the WAL are made ahead, so more of them are asked for until there are none left. */
+/**
+ * Files for the WAL are made ahead, so more of them are asked for until there are none left. Not more than that: the primary
+ * keeps all WAL that a standby lacks, and its own disk would be full for good.
+ */
 async function fillWal(node: ClusterNode, { cluster, random }: Pick<Victim, 'cluster' | 'random'>): Promise<void> {
   const primary = await cluster.primary()
   await node.disks.wal.fill(between(random, 0, 200_000))
   const endMs = Date.now() + between(random, 2000, 7000)
-  while (Date.now() < endMs) {
-    await primary.ask('select pg_switch_wal()').catch(() => undefined) // it may be down by now
+  for (let files = 0; Date.now() < endMs; files++) {
+    if (files < filesAhead) await primary.ask('select pg_switch_wal()').catch(() => undefined) // it may be down by now
     await setTimeout(100)
   }
   await node.disks.wal.empty()
 }
+
+/** More than the primary makes ahead, of 16 MB each: see `max_wal_size`. */
+const filesAhead = 12
