@@ -69,8 +69,10 @@ const folderArrows: Record<string, { shared: string[]; folders: Record<string, s
     shared: ['util'],
     folders: {
       util: [],
+      bus: [],
       live: [],
       auth: ['live'],
+      nodes: ['bus', 'live', 'auth'],
       observe: ['live'],
       drivers: ['live'],
       local: ['live'],
