@@ -236,6 +236,8 @@ function statementsFor({ tenant, key, id, term, head, lines, claim, sha256 }: Ta
     `reclaim_session('${tenant}', ${key}, '${uuid}', '${claim}', '${uuid}')`,
     `release_session('${tenant}', ${key}, '${claim}')`,
     `hand_over_session('${tenant}', ${key}, '${claim}')`,
+    `read_document('${tenant}', 'tokens')`,
+    `write_document('${tenant}', 'tokens', 1, '${uuid}', '${uuid}')`,
     `owner_of('${tenant}', ${key})`,
     `put_blob('${tenant}', ${key}, ${term}, '${'0'.repeat(64)}', '${uuid}')`,
     `save_derived(array['${tenant}'], array[${key}], array[${term}], array[1], array[1], array[0], '${uuid}')`,

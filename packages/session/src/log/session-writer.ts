@@ -327,6 +327,7 @@ export class SessionWriter {
         found.push({ at: stored.at, size: stored.size, next: stored.next })
       }
     }
+    if (this.#log.lost?.aborted) throw this.#log.lost.reason
     return found.length === lines.length ? found : undefined
   }
 }

@@ -119,6 +119,23 @@ test('a writer that cannot reclaim its session has lost it', async () => {
   expect(statuses().at(-1)).toMatch(/^lost: Another writer has taken over this session: Process 7 writes it\./)
 })
 
+test('a writer that loses its session while it looks for its lines has lost it', async () => {
+  const lost = new AbortController()
+  const { session } = await watched({
+    lost: lost.signal,
+    append: (send) => {
+      void send()
+      return { type: 'unknown', cause: new Error('connection lost') }
+    },
+    reclaim: async (reclaim) => {
+      const claim = await reclaim()
+      lost.abort(new SessionError('fenced', 'Another writer has taken over this session: node 2.'))
+      return claim
+    },
+  })
+  await expect(session.appendMessage('user', 'late')).rejects.toMatchObject({ code: 'fenced' })
+})
+
 test('all handles of a session in a process are told, and a closed one no longer', async () => {
   let failures = 0
   const { session, store, statuses } = await watched({

@@ -1,4 +1,4 @@
-import { Client, Pool, type PoolClient, type PoolConfig, type QueryResultRow } from 'pg'
+import { Client, Pool, type QueryResultRow } from 'pg'
 import { SessionError } from '../../errors.ts'
 import { wait } from '../../util/wait.ts'
 import { migrate, newerSchema, schemaVersion, versionOf } from './migrate.ts'
@@ -24,9 +24,26 @@ export type Sent<Row> =
   | { type: 'unsent'; cause: Error }
   | { type: 'unknown'; cause: Error }
 
+/** What is used of a pool of `pg`. */
+export interface ConnectionPool {
+  connect(): Promise<Connection>
+  end(): Promise<void>
+}
+
+export interface Connection {
+  query(text: string, values?: unknown[]): Promise<{ rows: QueryResultRow[] }>
+  /** Returns it to its pool, or closes it. */
+  release(isBroken?: boolean): void
+  /** Closes it at once. A statement that runs on it rejects. */
+  end(): Promise<void>
+}
+
+/** Opens a pool of at most so many connections. */
+export type OpenPool = (url: string, max: number) => ConnectionPool
+
 interface Pools {
-  reads: Pool
-  appends: Pool
+  reads: ConnectionPool
+  appends: ConnectionPool
 }
 
 /** The connections of one process. Appends have their own, so that long reads never delay them. */
@@ -39,11 +56,14 @@ export class Database {
   #isChecked: Promise<void> | undefined
   readonly #closed = new AbortController()
 
-  constructor({ url, connections = 12, patienceMs = 60_000, answerMs = 20_000 }: DatabaseOptions) {
+  constructor(
+    { url, connections = 12, patienceMs = 60_000, answerMs = 20_000 }: DatabaseOptions,
+    openPool: OpenPool = poolOf,
+  ) {
     this.appendConnections = Math.max(1, Math.min(8, Math.floor(connections / 3)))
     this.#makePools = () => ({
-      reads: poolOf({ connectionString: url, max: Math.max(1, connections - this.appendConnections) }),
-      appends: poolOf({ connectionString: url, max: this.appendConnections }),
+      reads: openPool(url, Math.max(1, connections - this.appendConnections)),
+      appends: openPool(url, this.appendConnections),
     })
     this.#pools = this.#makePools()
     this.#patienceMs = patienceMs
@@ -90,7 +110,7 @@ export class Database {
     values: readonly unknown[],
   ): Promise<Sent<Row>> {
     const pools = this.#pools
-    let client: PoolClient
+    let client: Connection
     try {
       client = await pools[kind].connect()
     } catch (cause) {
@@ -101,13 +121,13 @@ export class Database {
     const limit = setTimeout(() => {
       silence = new Error(`no answer in ${this.#answerMs} ms`)
       this.#replace(pools)
-      void (client as unknown as Client).end()
+      void client.end()
     }, this.#answerMs)
     try {
       await this.#check(client)
-      const { rows } = await client.query<Row>(text, [...values])
+      const { rows } = await client.query(text, [...values])
       client.release()
-      return { type: 'done', rows }
+      return { type: 'done', rows: rows as Row[] }
     } catch (cause) {
       const type = silence ? 'unknown' : outcomeOf(cause)
       client.release(type === 'unknown')
@@ -125,7 +145,7 @@ export class Database {
   }
 
   /** The schema is compared once for each process. */
-  async #check(client: PoolClient): Promise<void> {
+  async #check(client: Connection): Promise<void> {
     this.#isChecked ??= versionOf(client).then((version) => {
       if (version > schemaVersion) throw newerSchema(version)
       if (version < schemaVersion) {
@@ -153,8 +173,14 @@ export async function migratePostgres(url: string): Promise<void> {
   }
 }
 
-function poolOf(config: PoolConfig): Pool {
-  const pool = new Pool({ ...config, connectionTimeoutMillis: 5000, keepAlive: true, application_name: 'tapetree' })
+function poolOf(url: string, max: number): ConnectionPool {
+  const pool = new Pool({
+    connectionString: url,
+    max,
+    connectionTimeoutMillis: 5000,
+    keepAlive: true,
+    application_name: 'tapetree',
+  })
   // A lost connection rejects the statement that runs on it; without one, the next call opens another connection.
   pool.on('error', () => undefined)
   pool.on('connect', (client) => client.on('error', () => undefined))

@@ -1,4 +1,4 @@
-import type { ClientBase } from 'pg'
+import type { ClientBase, QueryResultRow } from 'pg'
 import { SessionError } from '../../errors.ts'
 import { schema1 } from './schema-1.ts'
 
@@ -30,12 +30,16 @@ export async function migrate(client: ClientBase): Promise<void> {
   }
 }
 
+interface Queryable {
+  query(text: string): Promise<{ rows: QueryResultRow[] }>
+}
+
 /** The version of the schema; 0 if there is none. */
-export async function versionOf(client: Pick<ClientBase, 'query'>): Promise<number> {
-  const known = await client.query<{ name: string | null }>(`select to_regclass('tapetree.version')::text as name`)
-  if ((known.rows[0]?.name ?? null) === null) return 0
-  const found = await client.query<{ number: number }>('select number from tapetree.version')
-  return found.rows[0]?.number ?? 0
+export async function versionOf(client: Queryable): Promise<number> {
+  const known = await client.query(`select to_regclass('tapetree.version')::text as name`)
+  if ((known.rows[0]?.['name'] ?? null) === null) return 0
+  const found = await client.query('select number from tapetree.version')
+  return Number(found.rows[0]?.['number'] ?? 0)
 }
 
 export function newerSchema(version: number): SessionError {

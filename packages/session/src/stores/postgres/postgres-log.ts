@@ -16,6 +16,7 @@ import type { SessionInfo } from '../../state/session-info.ts'
 import type { AppendQueue } from './append-queue.ts'
 import type { Database } from './database.ts'
 import type { DerivedQueue } from './derived-queue.ts'
+import type { LeaseEnd } from './lease.ts'
 import type { LineWatch } from './line-watch.ts'
 import { numberAt, positionOf } from './positions.ts'
 import type { StoredSession } from './session-rows.ts'
@@ -31,6 +32,14 @@ export interface LogParts {
   writer: { host: string; process: string }
   /** The logs that this process writes. */
   held: Set<PostgresLog>
+  /** Renews the lease of the process, and tells these logs whether they are still its own. */
+  renew: () => Promise<void>
+}
+
+/** A claim of a session, by the key of the session. */
+export interface ClaimedKey {
+  key: string
+  claim: string
 }
 
 export class PostgresLog implements WritableLog {
@@ -38,7 +47,7 @@ export class PostgresLog implements WritableLog {
   readonly #session: StoredSession
   readonly mended = { tornBytes: 0, keptAs: undefined }
   readonly localFolder = undefined
-  #held: { term: number; claim: string } | undefined
+  #held: Held | undefined
   readonly #lost = new AbortController()
   #isReclaiming = false
   /** The id of the next claim. It stays until the database has confirmed the claim. */
@@ -46,7 +55,7 @@ export class PostgresLog implements WritableLog {
   /** How many lines this log knows of. */
   #known: number
 
-  constructor(parts: LogParts, session: StoredSession, held?: { term: number; claim: string }) {
+  constructor(parts: LogParts, session: StoredSession, held?: Held) {
     this.#parts = parts
     this.#session = session
     this.#held = held
@@ -62,12 +71,17 @@ export class PostgresLog implements WritableLog {
   }
 
   /** What it claims in the database, to be compared with what the database knows. */
-  get claimed(): { key: string; claim: string } | undefined {
+  get claimed(): ClaimedKey | undefined {
     return this.#held && !this.#isReclaiming ? { key: this.#session.key, claim: this.#held.claim } : undefined
   }
 
+  /** The database knew this claim, under a lease that ends then. */
+  renew(claim: string, end: LeaseEnd): void {
+    if (this.#held?.claim === claim) this.#held.end = end
+  }
+
   /** The database no longer knows a claim. It may be an older one, or of another log. */
-  lose(lost: { key: string; claim: string }): void {
+  lose(lost: ClaimedKey): void {
     const { claimed } = this
     if (claimed?.key !== lost.key || claimed.claim !== lost.claim) return
     this.#lost.abort(new SessionError('fenced', 'Another writer has taken over this session.'))
@@ -85,7 +99,10 @@ export class PostgresLog implements WritableLog {
         [tenant, key, next, maxBatchLines, maxBatchBytes],
       )
       const last = rows.at(-1)
-      if (!last) return
+      if (!last) {
+        if (this.#held) await this.#isOwner()
+        return
+      }
       this.#known = Math.max(this.#known, last.n)
       next = last.n + 1
       yield rows.map(({ n, line }) => {
@@ -147,11 +164,23 @@ export class PostgresLog implements WritableLog {
   async append(lines: readonly SealedLine[], { term, head }: AppendOptions): Promise<AppendResult> {
     const { tenant, key } = this.#session
     const result = await this.#parts.queue.append({ tenant, key, term, head, lines })
-    if (result.type === 'appended') {
-      this.#known += lines.length
-      this.#parts.watch.wake(key)
+    if (result.type !== 'appended') return result
+    this.#known += lines.length
+    this.#parts.watch.wake(key)
+    if (this.#held?.end.isPast === false && !this.#lost.signal.aborted) return result
+    // What follows from these lines, such as a tool that runs, is up to the current owner.
+    try {
+      if (await this.#isOwner()) return result
+    } catch (cause) {
+      return { type: 'unknown', cause }
     }
-    return result
+    return { type: 'unknown', cause: this.#lost.signal.reason }
+  }
+
+  /** Whether nobody has taken over. If the lease may have ended since the last sign of life, it gives another one first. */
+  async #isOwner(): Promise<boolean> {
+    while (this.#held?.end.isPast && !this.#lost.signal.aborted) await this.#parts.renew()
+    return !this.#lost.signal.aborted
   }
 
   /** Waits for an append of the earlier term that is still under way: both lock the row of the session. */
@@ -168,8 +197,9 @@ export class PostgresLog implements WritableLog {
       ])
       .finally(() => (this.#isReclaiming = false))
     if (typeof row?.term !== 'number') return { type: 'owned', owner: { reason: 'Another writer took over.' } }
-    this.#held = { term: row.term, claim: this.#nextClaim }
+    if (this.#held) this.#held = { ...this.#held, term: row.term, claim: this.#nextClaim }
     this.#nextClaim = randomUUID()
+    if (!(await this.#isOwner())) return { type: 'owned', owner: { reason: 'Another writer took over.' } }
     return { type: 'claimed', log: this }
   }
 
@@ -225,6 +255,13 @@ export class PostgresLog implements WritableLog {
       numbers,
     ])
   }
+}
+
+interface Held {
+  term: number
+  claim: string
+  /** Until then nobody can have taken over. */
+  end: LeaseEnd
 }
 
 interface NumberedLine {

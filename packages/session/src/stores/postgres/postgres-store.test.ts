@@ -473,6 +473,45 @@ describe.skipIf(missingPostgres !== undefined)('PostgreSQL store', () => {
     })
   })
 
+  describe('shared documents', () => {
+    test('are written by one of several processes at a time, and are apart for each tenant', async () => {
+      const [left, right] = [openPort(), openPort()]
+      const here = { tenant: 'local' }
+      const tokens = [left.document(here, 'tokens'), right.document(here, 'tokens')] as const
+      expect(await tokens[0].read()).toBeUndefined()
+      expect(await Promise.all([tokens[0].write('a', 0), tokens[1].write('b', 0)])).toContain(false)
+      expect(await tokens[1].read()).toMatchObject({ version: 1 })
+      expect(await tokens[1].write('c', 1)).toBe(true)
+      expect(await tokens[0].write('d', 1)).toBe(false)
+      expect(await tokens[0].read()).toEqual({ version: 2, content: 'c' })
+      expect(await left.document({ tenant: 'other' }, 'tokens').read()).toBeUndefined()
+      expect(await left.document(here, 'pairing').read()).toBeUndefined()
+    })
+
+    test('an edit whose answer was lost is not made twice', async () => {
+      const client = await server.connect('app', 'sessions')
+      const statement = `select tapetree.write_document('local', 'repeated', 0, '${randomUUID()}', 'x') as done`
+      expect([(await client.query(statement)).rows, (await client.query(statement)).rows]).toEqual([
+        [{ done: true }],
+        [{ done: true }],
+      ])
+      const found = await client.query(`select version from tapetree.read_document('local', 'repeated')`)
+      await client.end()
+      expect(found.rows).toEqual([{ version: 1 }])
+    })
+  })
+
+  test('processes find each other by name, until they end', async () => {
+    const left = openPort({ node: 'left', address: 'http://left:1' })
+    const right = openPort({ node: 'right', address: 'http://right:1' })
+    await right.nodes()
+    const named = async (): Promise<string[]> => (await left.nodes()).map(({ name }) => name).toSorted()
+    expect(await named()).toEqual(['left', 'right'])
+    await createAndClaim(right)
+    await right.close()
+    expect(await named()).toEqual(['left'])
+  })
+
   describe('migrations', () => {
     test('processes that migrate at the same time end with one schema', async () => {
       await server.admin('create database fresh')

@@ -18,8 +18,9 @@ import { SessionStore, type SessionStoreOptions } from '../../store/session-stor
 import { AppendQueue } from './append-queue.ts'
 import { Database, type DatabaseOptions } from './database.ts'
 import { DerivedQueue } from './derived-queue.ts'
+import { LeaseEnd } from './lease.ts'
 import { LineWatch } from './line-watch.ts'
-import { ownerOf, PostgresLog, type LogParts } from './postgres-log.ts'
+import { ownerOf, PostgresLog, type ClaimedKey, type LogParts } from './postgres-log.ts'
 import { listRows, type StoredSession } from './session-rows.ts'
 import { searchTexts } from './session-texts.ts'
 
@@ -29,6 +30,18 @@ export interface PostgresStoreOptions extends DatabaseOptions, Omit<SessionStore
    * and at least once a second. Default: 3 seconds.
    */
   leaseMs?: number
+  /** The name of this process for others; no two processes have the same at the same time. Default: the name of the machine. */
+  node?: string
+  /** Where this process answers others: the URL of a server. */
+  address?: string
+}
+
+/** A small text that the processes of a tenant share, such as the tokens of its servers. */
+export interface StoredDocument {
+  /** Undefined if it was never written. */
+  read(): Promise<{ version: number; content: string } | undefined>
+  /** Returns false, and writes nothing, if it has another version. Version 0: it was never written. */
+  write(content: string, version: number): Promise<boolean>
 }
 
 /** Stores sessions in a PostgreSQL database, for the processes of any number of machines. See `migratePostgres`. */
@@ -44,18 +57,22 @@ export class PostgresLogStore implements LogStore {
   #heart: ReturnType<typeof setInterval> | undefined
   #address: string | undefined
 
-  constructor(options: PostgresStoreOptions) {
-    const database = new Database(options)
+  constructor(options: PostgresStoreOptions)
+  /** @internal On connections of another kind. */
+  constructor(options: PostgresStoreOptions, database: Database)
+  constructor(options: PostgresStoreOptions, database: Database = new Database(options)) {
     this.#database = database
     this.#leaseMs = options.leaseMs ?? 3000
+    this.#address = options.address
     this.#parts = {
       database,
       queue: new AppendQueue(database),
       derived: new DerivedQueue(database),
       watch: new LineWatch(database),
       node: randomUUID(),
-      writer: { host: hostname(), process: String(process.pid) },
+      writer: { host: options.node ?? hostname(), process: String(process.pid) },
       held: new Set(),
+      renew: () => this.#renew(),
     }
   }
 
@@ -81,7 +98,7 @@ export class PostgresLogStore implements LogStore {
 
   async claim({ tenant }: Scope, sessionId: string, options: ClaimOptions = {}): Promise<Claim> {
     this.#address = options.address ?? this.#address
-    await this.#beat()
+    const end = await this.#beat()
     const claim = randomUUID()
     const [row] = await this.#database.call<ClaimRow>(
       'select outcome, key, term, head, lines, owner from tapetree.claim_session($1, $2, $3, $4, $5)',
@@ -91,7 +108,7 @@ export class PostgresLogStore implements LogStore {
       return { type: 'owned', owner: row.owner === null ? { reason: 'Another process owns it.' } : ownerOf(row.owner) }
     }
     if (row?.outcome !== 'claimed') throw notFound(sessionId)
-    return { type: 'claimed', log: this.#hold({ ...row, tenant, id: sessionId }, claim) }
+    return { type: 'claimed', log: this.#hold({ ...row, tenant, id: sessionId }, { claim, end }) }
   }
 
   async claimAbandoned({ tenant }: Scope, options: AbandonedOptions): Promise<AbandonedLog[]> {
@@ -104,14 +121,14 @@ export class PostgresLogStore implements LogStore {
     const wanted = found.filter(({ header }) => isWanted(Buffer.from(header))).slice(0, limit)
     if (wanted.length === 0) return []
     this.#address = address ?? this.#address
-    await this.#beat()
+    const end = await this.#beat()
     // One id for all of them, so that a call that lost its answer finds them when it is repeated.
     const claim = randomUUID()
     const rows = await this.#database.call<{ id: string; key: string; term: number; head: number; lines: number }>(
       'select id, key, term, head, lines from tapetree.claim_abandoned($1, $2, $3, $4)',
       [tenant, node, claim, wanted.map(({ key }) => key)],
     )
-    return rows.map((row) => ({ sessionId: row.id, log: this.#hold({ ...row, tenant }, claim) }))
+    return rows.map((row) => ({ sessionId: row.id, log: this.#hold({ ...row, tenant }, { claim, end }) }))
   }
 
   async list({ tenant }: Scope, query: SessionQuery): Promise<SessionPage> {
@@ -142,6 +159,31 @@ export class PostgresLogStore implements LogStore {
     if (outcome === 'missing' && !isRepeated) throw notFound(sessionId)
   }
 
+  document({ tenant }: Scope, name: string): StoredDocument {
+    return {
+      read: async () => {
+        const [row] = await this.#database.call<{ version: number; content: string }>(
+          'select version, content from tapetree.read_document($1, $2)',
+          [tenant, name],
+        )
+        return row
+      },
+      write: async (content, version) => {
+        const [row] = await this.#database.call<{ isWritten: boolean }>(
+          'select tapetree.write_document($1, $2, $3, $4, $5) as "isWritten"',
+          [tenant, name, version, randomUUID(), content],
+        )
+        return row?.isWritten ?? false
+      },
+    }
+  }
+
+  /** The processes that are alive and have an address, this one included. */
+  async nodes(): Promise<{ name: string; address: string }[]> {
+    if (!this.#heart) await this.#beat()
+    return this.#database.call('select name, address from tapetree.living_nodes()', [])
+  }
+
   async check(): Promise<void> {
     await this.#beat()
   }
@@ -167,41 +209,51 @@ export class PostgresLogStore implements LogStore {
     return { value: row?.value, isRepeated }
   }
 
-  /** Keeps the lease of this process, from the first claim on, and learns which sessions others have taken over. */
-  async #beat(): Promise<void> {
-    const { node, writer, held } = this.#parts
-    const beat = async (logs: ReadonlySet<PostgresLog>): Promise<void> => {
-      const claims = [...logs].flatMap(({ claimed }) => claimed ?? [])
-      const lost = await this.#database.call<{ key: string; claim: string }>(
-        'select key, claim from tapetree.beat($1, $2, $3, $4, $5, $6, $7)',
-        [
-          node,
-          this.#address ?? null,
-          writer.host,
-          writer.process,
-          this.#leaseMs,
-          claims.map(({ key }) => key),
-          claims.map(({ claim }) => claim),
-        ],
-      )
-      for (const each of lost) for (const log of logs) log.lose(each)
-    }
+  /** Keeps the lease of this process, from the first claim on. Returns its end. */
+  async #beat(): Promise<LeaseEnd> {
     // If a beat fails, the next one follows; the lease may end meanwhile, and then another process may claim. Beats that
     // piled up while the database does not answer would take all connections.
     let isBeating = false
     const beatAlone = (): void => {
       if (isBeating) return
       isBeating = true
-      void beat(held)
+      void this.#renew()
         .catch(() => undefined)
         .finally(() => (isBeating = false))
     }
     this.#heart ??= setInterval(beatAlone, Math.min(this.#leaseMs / 3, 1000)).unref()
-    await beat(new Set())
+    return (await this.#sign([])).end
   }
 
-  #hold({ term, ...session }: StoredSession & { term: number }, claim: string): PostgresLog {
-    const log = new PostgresLog(this.#parts, session, { term, claim })
+  /** Renews the lease, and tells the logs that this process writes whether they are still its own. */
+  async #renew(): Promise<void> {
+    const claims = [...this.#parts.held].flatMap((log) => (log.claimed ? [{ ...log.claimed, log }] : []))
+    const { end, lost } = await this.#sign(claims)
+    for (const { log, claim } of claims) log.renew(claim, end)
+    for (const each of lost) for (const { log } of claims) log.lose(each)
+  }
+
+  /** Gives a sign of life. Returns the end of the lease, and those of the claims that no longer hold. */
+  async #sign(claims: readonly ClaimedKey[]): Promise<{ end: LeaseEnd; lost: ClaimedKey[] }> {
+    const { node, writer } = this.#parts
+    const end = new LeaseEnd(this.#leaseMs)
+    const lost = await this.#database.call<{ key: string; claim: string }>(
+      'select key, claim from tapetree.beat($1, $2, $3, $4, $5, $6, $7)',
+      [
+        node,
+        this.#address ?? null,
+        writer.host,
+        writer.process,
+        this.#leaseMs,
+        claims.map(({ key }) => key),
+        claims.map(({ claim }) => claim),
+      ],
+    )
+    return { end, lost }
+  }
+
+  #hold({ term, ...session }: StoredSession & { term: number }, held: { claim: string; end: LeaseEnd }): PostgresLog {
+    const log = new PostgresLog(this.#parts, session, { term, ...held })
     this.#parts.held.add(log)
     return log
   }

@@ -96,6 +96,16 @@ create index entry_text_terms on entry_text using gin (terms);
 
 create table bound_role (role name primary key, tenant text collate "C" not null);
 
+-- Small texts that the servers of a tenant share, such as their tokens. An edit has an id, so that it can be repeated.
+create table document (
+  tenant text collate "C" not null,
+  name text collate "C" not null,
+  version int not null,
+  edit uuid not null,
+  content text collate "C" not null,
+  primary key (tenant, name)
+);
+
 create table pending_row (key bigint primary key, tenant text collate "C" not null);
 create table pending_text (key bigint primary key, tenant text collate "C" not null);
 create index pending_row_tenant on pending_row (tenant);
@@ -434,6 +444,34 @@ begin
   delete from session where key = held.key;
   return 'erased';
 end $$;
+
+create function read_document(a_tenant text, a_name text) returns table (version int, content text)
+language plpgsql stable security definer set search_path = tapetree, pg_temp as $$
+#variable_conflict use_column
+begin
+  perform require_tenant(a_tenant);
+  return query select d.version, d.content from document d where d.tenant = a_tenant and d.name = a_name;
+end $$;
+
+-- Whether the edit was made. It is not if the document has another version; 0: if there is one.
+create function write_document(a_tenant text, a_name text, a_version int, a_edit uuid, a_content text) returns boolean
+language plpgsql security definer set search_path = tapetree, pg_temp as $$
+begin
+  perform require_tenant(a_tenant);
+  if a_version = 0 then
+    insert into document values (a_tenant, a_name, 1, a_edit, a_content) on conflict do nothing;
+  else
+    update document set version = version + 1, edit = a_edit, content = a_content
+    where tenant = a_tenant and name = a_name and version = a_version;
+  end if;
+  return exists (select from document where tenant = a_tenant and name = a_name and edit = a_edit);
+end $$;
+
+-- The nodes that are alive and can be reached, by name.
+create function living_nodes() returns table (name text, address text)
+language sql stable security definer set search_path = tapetree, pg_temp as $$
+  select host, address from node where address is not null and lease_until > clock_timestamp()
+$$;
 
 -- Reads. All but the search run as the caller, under row-level security, and set the tenant for their own transaction.
 
