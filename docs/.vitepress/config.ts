@@ -46,6 +46,7 @@ const readers: Item[] = [
       page('Server security', '/guides/server-security'),
       page('Behind a proxy', '/guides/behind-a-proxy'),
       page('Sessions in PostgreSQL', '/guides/postgres'),
+      page('Run a cluster', '/guides/run-a-cluster'),
       page('Back up and restore', '/guides/backup-and-restore'),
       page('Upgrade', '/guides/upgrade'),
     ],

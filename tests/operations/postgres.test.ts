@@ -269,6 +269,41 @@ describe.skipIf(missingPostgres !== undefined)('tapetree with a PostgreSQL store
     }
   }
 
+  test('servers of one database accept the same tokens and pairing codes, until they are revoked', async () => {
+    const at = await home()
+    const args = ['--store', url, '--root', at.cwd]
+    const [first, second] = [await serve(at, ...args), await serve(at, ...args)]
+    const statusOf = async (served: Served, token: string): Promise<number> => {
+      const headers = { authorization: `Bearer ${token}` }
+      return (await fetch(new URL('/api/sessions', served.url), { headers })).status
+    }
+    // Each knows the tokens of the other within a second. Ten wrong ones in a minute would be too many.
+    const patiently = { timeout: 10_000, interval: 700 }
+    await vi.waitFor(async () => expect(await statusOf(second, first.token)).toBe(200), patiently)
+    await vi.waitFor(async () => expect(await statusOf(first, second.token)).toBe(200), patiently)
+    const made = await run(at, 'tokens', 'create', '--role', 'view', '--store', url, '--json')
+    const { id, token } = JSON.parse(made.out) as { id: string; token: string }
+    for (const served of [first, second]) {
+      await vi.waitFor(async () => expect(await statusOf(served, token)).toBe(200), patiently)
+    }
+    expect((await run(at, 'tokens', 'list', '--store', url)).out).toContain(id)
+    expect((await run(at, 'tokens', 'list')).out).not.toContain(id)
+    const begun = (await first.ask('/api/pairing', { role: 'view' })) as { code: string }
+    const exchange = (served: Served): Promise<Response> =>
+      fetch(new URL('/api/pair', served.url), {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify({ code: begun.code }),
+      })
+    const statuses = await Promise.all([exchange(first), exchange(second)])
+    expect(statuses.filter(({ ok }) => ok)).toHaveLength(1)
+    expect((await run(at, 'tokens', 'revoke', id, '--store', url)).out).toContain(id)
+    for (const served of [first, second]) {
+      await vi.waitFor(async () => expect(await statusOf(served, token)).toBe(401), patiently)
+      expect((await served.stop()).code).toBe(0)
+    }
+  })
+
   test('a password from the environment or a file shows in no process list, log or error', async () => {
     const at = await home()
     const secret = url.replace('app@', 'app:hidden-word@')

@@ -17,6 +17,7 @@ import { addMetrics } from './http/routes/health.ts'
 import { addPage } from './http/routes/page.ts'
 import { findWebApp } from './http/routes/web-app.ts'
 import type { LiveSessions } from './live/live-sessions.ts'
+import { NodeLink } from './nodes/node-link.ts'
 import { recoverAbandoned, recoverSessions, type Recovered, type RecoveryOptions } from './live/recovery.ts'
 import type { Log } from './observe/log.ts'
 import { notReadyReason, StorageCheck } from './observe/readiness.ts'
@@ -40,6 +41,7 @@ export interface Endpoints {
   routes: Routes
   ws: WsDoor
   closing: AbortController
+  nodes: NodeLink | undefined
   log: Log | undefined
 }
 
@@ -68,16 +70,18 @@ export function openEndpoints(
   })
   const limits = new UsageLimits({ tenants, tokens, tenantLimits: options.tenantLimits, clock })
   const waitingRoom = new WaitingRoom(clock, options.unauthenticated)
+  const limiter = new FailureLimiter(clock, options.failures)
   const gatekeeper = new Gatekeeper({
     tokens,
     authenticate: options.authenticate,
-    limiter: new FailureLimiter(clock, options.failures),
+    limiter,
     hosts: new AllowedHosts(publicUrl ? [...names, publicUrl.host] : names, isOwnAddress),
     origins,
     publicOrigin: publicUrl?.origin,
     ownerTenant,
   })
   const closing = new AbortController()
+  const nodes = options.bus && new NodeLink({ bus: options.bus, tenants, clock, limiter })
   const storage = new StorageCheck(tenants, clock)
   const routes = new Routes(createGuard({ gatekeeper, holders, waitingRoom, limits }))
   const { metrics, log, tracerProvider } = options
@@ -112,7 +116,21 @@ export function openEndpoints(
     throw new Error(`No access is declared for ${undeclared.join(', ')}. Add these routes with Routes.add.`)
   const onUpgrade = log && ((done: FinishedUpgrade): void => logRequest(log, { ...done, ...upgradeRoute }))
   const ws = new WsDoor({ gatekeeper, holders, waitingRoom, limits, clock, onUpgrade })
-  return { gatekeeper, holders, limits, push, waitingRoom, proxies, publicUrl, origins, routes, ws, closing, log }
+  return {
+    gatekeeper,
+    holders,
+    limits,
+    push,
+    waitingRoom,
+    proxies,
+    publicUrl,
+    origins,
+    routes,
+    ws,
+    closing,
+    nodes,
+    log,
+  }
 }
 
 const upgradeRoute = { method: 'GET', route: wsRoute.path, ms: 0, traceId: undefined }
@@ -192,13 +210,15 @@ export async function drainEndpoints(
 
 /** Live sessions notify their observers, and end when their lines are on disk. */
 export async function closeEndpoints(
-  { holders, limits, push, waitingRoom, ws, closing }: Endpoints,
-  { tenants, metrics }: EndpointOptions,
+  { holders, limits, push, waitingRoom, ws, closing, nodes }: Endpoints,
+  { tenants, metrics, bus }: EndpointOptions,
 ): Promise<void> {
   closing.abort()
   await push?.close()
   metrics?.close()
   const ended = await Promise.allSettled([...tenants.values()].map((sessions) => sessions.close()))
+  nodes?.close()
+  await bus?.close()
   ws.close()
   limits.close()
   holders.close()

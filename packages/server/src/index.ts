@@ -1,5 +1,8 @@
 export { agentSessions, type AgentSessionsOptions } from './drivers/agent-sessions.ts'
 export { Pairing, pairingLink } from './auth/pairing.ts'
+export { DatabaseDocument } from './auth/shared-document.ts'
+export { NatsBus, type NatsBusOptions } from './bus/nats-bus.ts'
+export type { SessionBus } from './bus/session-bus.ts'
 export { storedUsage } from './auth/limits.ts'
 export type { Caller, Role } from './auth/operation-roles.ts'
 export {

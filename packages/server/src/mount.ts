@@ -33,7 +33,7 @@ export function createHandler({ prefix = '', ...options }: HandlerOptions): Serv
   if (prefix !== '' && !/^(\/[^/?#]+)+$/.test(prefix))
     throw new Error(`The prefix ${JSON.stringify(prefix)} must start with a slash and not end with one.`)
   const publicUrl = options.publicUrl === undefined ? undefined : new PublicUrl(options.publicUrl)
-  const pairing = tokens && new Pairing(tokens, clock)
+  const pairing = tokens && new Pairing(tokens, clock, options.pairingCodes)
   const endpoints = openEndpoints(options, { names: allowedHosts, clock, pairing, publicUrl })
   const { handleRequest, handleUpgrade } = handlersOf(endpoints, { isUnixSocket: false })
   recover(options, { clock, closing: endpoints.closing.signal })

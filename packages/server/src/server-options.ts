@@ -3,8 +3,10 @@ import type { Clock } from '@tapetree/agent/run'
 import type { Limits } from '@tapetree/client/protocol'
 import type { FailureLimits } from './auth/failure-limiter.ts'
 import type { Authenticate } from './auth/gatekeeper.ts'
+import type { SharedDocument } from './auth/shared-document.ts'
 import type { TokenStore } from './auth/token-store.ts'
 import type { WaitingRoomLimits } from './auth/waiting-room.ts'
+import type { SessionBus } from './bus/session-bus.ts'
 import type { ApiParts, Routes } from './http/app.ts'
 import type { LiveSessions } from './live/live-sessions.ts'
 import type { RecoveryPolicy } from './live/recovery.ts'
@@ -18,10 +20,17 @@ export interface ServerOptions {
   tenants: ReadonlyMap<string, LiveSessions>
   /** Either this or `authenticate` is required. */
   tokens?: TokenStore
+  /** Where open pairing codes are, if several servers share them. Default: in the memory of this one. */
+  pairingCodes?: SharedDocument
   /** Identifies callers instead of tokens, for users of a host application. */
   authenticate?: Authenticate
   /** Data of the routes besides sessions. Without roots no folder can be used. */
   api?: Partial<Omit<ApiParts, 'closing' | 'clock' | 'push'>>
+  /**
+   * Connects the servers of one database to one service: clients of each may use all sessions. The server closes it on
+   * shutdown.
+   */
+  bus?: SessionBus
   /** Sends push messages to subscribed browsers when a session needs its user. Absent: none. */
   push?: PushOptions
   /** False: the page at `/` only pairs browsers and lists sessions. Default: the web app, if it was built. */
@@ -73,7 +82,16 @@ export interface ServerOptions {
 /** For the same user on this machine: a process that hosts its own session, such as a terminal. */
 export interface SocketServerOptions extends Omit<
   ServerOptions,
-  'port' | 'unixSocket' | 'tokens' | 'authenticate' | 'host' | 'tls' | 'allowInsecure' | 'trustedProxies' | 'publicUrl'
+  | 'port'
+  | 'unixSocket'
+  | 'tokens'
+  | 'pairingCodes'
+  | 'authenticate'
+  | 'host'
+  | 'tls'
+  | 'allowInsecure'
+  | 'trustedProxies'
+  | 'publicUrl'
 > {
   /** No port. */
   port: null

@@ -76,7 +76,7 @@ async function servePort(options: ServerOptions): Promise<RunningServer> {
   const names = [...configured, ...addresses, ...machine.names]
   const tls = options.tls && (await loadTls(options.tls, certificateNames(names), clock.now()))
   requireAuthentication(options)
-  const pairing = options.tokens && new Pairing(options.tokens, clock)
+  const pairing = options.tokens && new Pairing(options.tokens, clock, options.pairingCodes)
   const isOwnAddress = (address: string): boolean => machineNames(host).addresses.includes(address)
   const endpoints = openEndpoints(options, { names, isOwnAddress, clock, pairing, publicUrl })
   const byPort = createHttpServer(endpoints, { isUnixSocket: false, tls })

@@ -7,6 +7,7 @@ import type {
   LogStore,
   ReadableLog,
 } from '@tapetree/session/log-store'
+import type { StoredDocument } from '@tapetree/session/stores/postgres'
 import type { Place, Scope } from '@tapetree/session'
 import { createHash } from 'node:crypto'
 import { mkdir, rm } from 'node:fs/promises'
@@ -21,6 +22,17 @@ export interface NodeStore {
   store: SessionStore
   /** File snapshots of the sessions of this store. Those of the user's own sessions are apart: they are cleaned up by their logs. */
   snapshotsFolder: string
+  /** A text that all servers of the database share. */
+  document: (name: string) => StoredDocument
+  /** The servers of the database that can be reached. */
+  nodes: () => Promise<{ name: string; address: string }[]>
+}
+
+export interface NodeOptions {
+  /** The name of this server in the service. Default: that of the machine. */
+  node?: string
+  /** Where the other servers reach this one. */
+  address?: string
 }
 
 /**
@@ -30,16 +42,23 @@ export interface NodeStore {
 export async function openNodeStore(
   address: Extract<StoreAddress, { type: 'postgres' }>,
   { sessions }: Pick<Places, 'sessions'>,
+  options: NodeOptions = {},
 ): Promise<NodeStore> {
   await requireDatabase(address)
   const { PostgresLogStore } = await import('@tapetree/session/stores/postgres')
   const folder = join(dirname(sessions), 'nodes', createHash('sha256').update(address.shown).digest('hex').slice(0, 16))
   const local = join(folder, 'sessions')
   await mkdir(local, { recursive: true, mode: 0o700 })
-  const store = new SessionStore(new LogsOfNode(new PostgresLogStore({ url: address.url }), local), {
+  const logs = new PostgresLogStore({ url: address.url, ...options })
+  const store = new SessionStore(new LogsOfNode(logs, local), {
     erasing: async (sessionId) => () => rm(join(local, sessionId), { recursive: true, force: true }),
   })
-  return { store, snapshotsFolder: join(folder, 'workspaces') }
+  return {
+    store,
+    snapshotsFolder: join(folder, 'workspaces'),
+    document: (name) => logs.document(store.scope, name),
+    nodes: () => logs.nodes(),
+  }
 }
 
 /** Adds a local folder to each session, and waits for the lease of a process that died on this machine. */

@@ -1,5 +1,7 @@
 import type { Clock } from '@tapetree/agent/run'
+import { Listeners } from '@tapetree/session/util/listeners'
 import { isIPv6 } from 'node:net'
+import { emitWarning } from '../util/problem-error.ts'
 
 export interface FailureLimits {
   /** Maximum number of failures of one address within the window; the next one must wait. */
@@ -25,14 +27,26 @@ export class FailureLimiter {
   readonly #clock: Clock
   readonly #limits: FailureLimits
   readonly #failures = new Map<string, Failures>()
+  readonly #listeners = new Listeners<string>(emitWarning)
 
   constructor(clock: Clock, limits: Partial<FailureLimits> = {}) {
     this.#clock = clock
     this.#limits = { ...defaults, ...limits }
   }
 
+  /** Calls the listener for each failure at this server. */
+  onFailure(listener: (address: string) => void): () => void {
+    return this.#listeners.add(listener)
+  }
+
   /** Returns how long the address must wait; 0 if it may retry. */
   fail(address: string): number {
+    this.#listeners.notify(address)
+    return this.count(address)
+  }
+
+  /** Counts a failure at another server of the service. */
+  count(address: string): number {
     const now = this.#clock.now()
     const key = networkOf(address)
     const known = this.#failures.get(key)

@@ -2,6 +2,7 @@ import { systemClock, type Clock } from '@tapetree/agent/run'
 import { createHash, randomBytes } from 'node:crypto'
 import { mayDo, type Role } from './operation-roles.ts'
 import { RequestProblem } from '../util/problem-error.ts'
+import type { SharedDocument } from './shared-document.ts'
 import type { NewToken, TokenRecord, TokenStore } from './token-store.ts'
 
 const defaultLifeMs = 5 * 60_000
@@ -14,16 +15,26 @@ interface OpenCode {
   until: number
 }
 
-/** Short-lived codes, each of which can be exchanged once for a new token. */
+/** By hash: reading them does not reveal a code, and lookup time tells nothing. */
+type OpenCodes = Map<string, OpenCode>
+
+/**
+ * Short-lived codes, each of which can be exchanged once for a new token. With a document, at any of the servers that share
+ * it; otherwise at this one.
+ */
 export class Pairing {
   readonly #tokens: TokenStore
   readonly #clock: Clock
-  /** By hash: reading our memory does not reveal a code, and lookup time tells nothing. */
-  readonly #open = new Map<string, OpenCode>()
+  /** Codes of this process. Those that are shared stay here until they are in the document. */
+  readonly #open: OpenCodes = new Map()
+  readonly #shared: SharedDocument | undefined
+  /** Codes that are being written to the document. */
+  readonly #sharing = new Map<string, Promise<void>>()
 
-  constructor(tokens: TokenStore, clock: Clock = systemClock) {
+  constructor(tokens: TokenStore, clock: Clock = systemClock, shared?: SharedDocument) {
     this.#tokens = tokens
     this.#clock = clock
+    this.#shared = shared
   }
 
   /** `by` is the token that grants it. Throws `wider-than-creator` if that token is narrower. */
@@ -35,9 +46,10 @@ export class Pairing {
     const code = newCode()
     // A code does not outlive the token that it grants.
     const until = Math.min(this.#clock.now() + lifeMs, grant.expiresAt ?? Infinity)
-    this.#open.set(keyOf(code), { grant, until, ...(by !== undefined && { by }) })
-    const [oldest] = this.#open.keys()
-    if (this.#open.size > maxOpen && oldest !== undefined) this.#open.delete(oldest)
+    const key = keyOf(code)
+    const opened = { grant, until, ...(by !== undefined && { by }) }
+    add(this.#open, key, opened)
+    if (this.#shared) this.#sharing.set(key, this.#share(this.#shared, key, opened))
     return { code, expiresAt: until }
   }
 
@@ -53,16 +65,61 @@ export class Pairing {
     if (!found) return { type: 'unknown' }
     const { grant, by } = found
     if (role !== undefined && !mayDo(grant.role, role)) return { type: 'too-wide', grants: grant.role }
-    // Before anything is awaited: of two concurrent exchanges of one code, one succeeds.
-    this.#open.delete(keyOf(code))
+    // Of two concurrent exchanges of one code, one succeeds.
+    if (!(await this.#use(keyOf(code)))) return { type: 'unknown' }
     const wanted = { ...grant, ...(role !== undefined && { role }), ...(name !== undefined && { name }) }
     const made = await this.#tokens.create(wanted, by === undefined ? {} : { by }).catch(unlessCreatorOver)
     return made ? { type: 'paired', ...made } : { type: 'unknown' }
   }
 
   #find(code: string): OpenCode | undefined {
-    const found = this.#open.get(keyOf(code))
+    const key = keyOf(code)
+    const found = this.#open.get(key) ?? codesIn(this.#shared?.content()).get(key)
     return found && found.until > this.#clock.now() ? found : undefined
+  }
+
+  /** Until this has succeeded, the code can be used here only. */
+  async #share(document: SharedDocument, key: string, opened: OpenCode): Promise<void> {
+    await document
+      .change((content) => {
+        const codes = codesIn(content)
+        for (const [each, { until }] of codes) if (until <= this.#clock.now()) codes.delete(each)
+        add(codes, key, opened)
+        return JSON.stringify([...codes])
+      })
+      .then(
+        () => this.#open.delete(key),
+        () => undefined,
+      )
+    this.#sharing.delete(key)
+  }
+
+  /** Whether nobody else has used it. */
+  async #use(key: string): Promise<boolean> {
+    await this.#sharing.get(key)
+    if (this.#open.delete(key)) return true
+    let isMine = false
+    await this.#shared?.change((content) => {
+      const codes = codesIn(content)
+      isMine = codes.delete(key)
+      return isMine ? JSON.stringify([...codes]) : undefined
+    })
+    return isMine
+  }
+}
+
+function add(codes: OpenCodes, key: string, opened: OpenCode): void {
+  codes.set(key, opened)
+  const [oldest] = codes.keys()
+  if (codes.size > maxOpen && oldest !== undefined) codes.delete(oldest)
+}
+
+/** What cannot be read has no codes. */
+function codesIn(content: string | undefined): OpenCodes {
+  try {
+    return new Map(JSON.parse(content ?? '[]') as [string, OpenCode][])
+  } catch {
+    return new Map()
   }
 }
 

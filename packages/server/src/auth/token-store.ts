@@ -1,17 +1,13 @@
 import { parseJson } from '@tapetree/session/util/json'
 import { systemClock, type Clock } from '@tapetree/agent/run'
-import { FileLockedError, withFileLock } from '@tapetree/session/stores/file'
 import { Listeners } from '@tapetree/session/util/listeners'
-import { replaceFile } from '@tapetree/session/util/replace-file'
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto'
-import { readFileSync, statSync } from 'node:fs'
-import { chmod, mkdir, readdir, readFile, rm } from 'node:fs/promises'
-import { basename, dirname, join } from 'node:path'
 import { z } from 'zod'
 import { RequestProblem, emitWarning } from '../util/problem-error.ts'
 import { limitsSchema, type LimitName, type Limits, type TokenInfo } from '@tapetree/client/protocol'
 import { isInside } from '@tapetree/agent/util/is-inside'
 import { mayDo, roles, type Role } from './operation-roles.ts'
+import { FileDocument, type SharedDocument } from './shared-document.ts'
 
 /** A token's record. Only the holder has the token itself. */
 export interface TokenRecord {
@@ -40,18 +36,19 @@ export interface NewToken {
 }
 
 export interface TokenStoreOptions {
-  file: string
+  /** The path of a file, or a document that the servers of a service share. */
+  file: string | SharedDocument
   /** The token that the first start creates; null: none. */
   first?: NewToken | null
   clock?: Clock
 }
 
 /**
- * Tokens by hash, in one file that only its owner can read. Several processes may share the file: changes are
- * read-modify-write under a kernel lock, and every lookup sees the current file.
+ * Tokens by hash, in one file that only its owner can read, or in a database. Several processes may share it: changes read
+ * and write in one step, and every lookup sees the current file.
  */
 export class TokenStore {
-  readonly #file: string
+  readonly #file: SharedDocument
   readonly #clock: Clock
   /** The tokens as last read from the file. */
   #tokens = new Map<string, StoredToken>()
@@ -64,18 +61,19 @@ export class TokenStore {
   #writing = Promise.resolve()
 
   private constructor({ file, clock = systemClock }: TokenStoreOptions) {
-    this.#file = file
+    this.#file = typeof file === 'string' ? new FileDocument(file) : file
     this.#clock = clock
   }
 
   /** Reads the file, or creates it with one token of role `drive`. An unreadable file admits no token. */
   static async open(options: TokenStoreOptions): Promise<TokenStore> {
     const store = new TokenStore(options)
-    const { file, first = { tenant: defaultTenant, role: 'drive', name: 'first start' } } = options
-    const text = await readFile(file, 'utf8').catch(absent)
+    const { first = { tenant: defaultTenant, role: 'drive', name: 'first start' } } = options
+    const file = store.#file
+    const text = file.content()
     if (text === undefined) await store.#makeFile(first)
-    else parseTokens(file, text)
-    await chmod(file, 0o600)
+    else parseTokens(file.name, text)
+    if (file instanceof FileDocument) await file.protect()
     store.refresh()
     return store
   }
@@ -166,12 +164,12 @@ export class TokenStore {
    */
   refresh(): void {
     // Read before the content: a later change is read the next time.
-    const version = versionOf(this.#file)
+    const version = this.#file.version()
     if (version === this.#version) return
     this.#version = version
     let tokens: StoredToken[] = []
     try {
-      tokens = parseTokens(this.#file, readFileSync(this.#file, 'utf8'))
+      tokens = parseTokens(this.#file.name, this.#file.content() ?? '')
     } catch {
       // If the tokens cannot be read, none is accepted.
     }
@@ -242,19 +240,17 @@ export class TokenStore {
   }
 
   async #changeFile(change: (tokens: Map<string, StoredToken>, file: { isNew: boolean }) => unknown): Promise<void> {
-    await mkdir(dirname(this.#file), { recursive: true, mode: 0o700 })
-    await withFileLock(this.#file, async () => {
-      const text = await readFile(this.#file, 'utf8').catch(absent)
-      const stored = text === undefined ? [] : parseTokens(this.#file, text)
+    let changed: Map<string, StoredToken> | undefined
+    await this.#file.change((text) => {
+      const stored = text === undefined ? [] : parseTokens(this.#file.name, text)
       const tokens = new Map(stored.map((token) => [token.id, token]))
       const hasChanged = change(tokens, { isNew: text === undefined })
       for (const id of this.#revoked) tokens.delete(id)
-      if (hasChanged === false) return
-      await removeLeftovers(this.#file)
-      await writeTokens(this.#file, `${JSON.stringify({ version: 1, tokens: [...tokens.values()] }, null, 2)}\n`)
-      this.#version = versionOf(this.#file)
-      this.#take(tokens)
-    }).catch(unlessLocked)
+      changed = hasChanged === false ? undefined : tokens
+      return changed && `${JSON.stringify({ version: 1, tokens: [...tokens.values()] }, null, 2)}\n`
+    })
+    // Another process may have changed it again: the next lookup reads it.
+    if (changed) this.#take(changed)
   }
 }
 
@@ -390,39 +386,4 @@ function parseTokens(file: string, text: string): StoredToken[] {
   const parsed = tokenFileSchema.safeParse(parseJson(text))
   if (parsed.success) return parsed.data.tokens
   throw new Error(`${file} is not a valid token file: ${z.prettifyError(parsed.error)}. Repair or remove it.`)
-}
-
-function absent(error: NodeJS.ErrnoException): undefined {
-  if (error.code !== 'ENOENT') throw error
-  return undefined
-}
-
-/** Identifies a version of the file: each is a new inode with a later time. */
-function versionOf(file: string): string {
-  const found = statSync(file, { bigint: true, throwIfNoEntry: false })
-  return found ? [found.dev, found.ino, found.size, found.mtimeNs].join(' ') : 'absent'
-}
-
-/** Removes temporary files of processes that died. Under the lock no other process is writing. */
-async function removeLeftovers(file: string): Promise<void> {
-  const folder = dirname(file)
-  const isOurs = (name: string): boolean => name.startsWith(`${basename(file)}.`) && name.endsWith('.tmp')
-  for (const name of (await readdir(folder)).filter(isOurs)) await rm(join(folder, name), { force: true })
-}
-
-/** Replaces the file and sets a distinct time: two files written in quick succession may share time and inode. */
-async function writeTokens(file: string, text: string): Promise<void> {
-  await replaceFile(file, text, {
-    prefix: `${basename(file)}.`,
-    prepare: async (handle) => {
-      const before = statSync(file, { throwIfNoEntry: false })
-      const seconds = Math.max(Date.now(), Math.floor(before?.mtimeMs ?? 0) + 1) / 1000
-      await handle.utimes(seconds, seconds)
-    },
-  })
-}
-
-function unlessLocked(error: unknown): never {
-  if (!(error instanceof FileLockedError)) throw error
-  throw new RequestProblem(503, 'tokens-locked', 'Another process holds the lock on the token file. Try again.')
 }

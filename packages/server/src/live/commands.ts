@@ -20,6 +20,14 @@ export interface CommandFrame {
   checkLimits?: () => Promise<void>
 }
 
+/** A command for the node that owns the session. */
+export interface RelayedCommand {
+  id: string
+  clientId: string
+  /** The node of the client has checked its limits. */
+  frame: Omit<CommandFrame, 'checkLimits'>
+}
+
 /** A command that was run or rejected, for metrics. */
 export interface PerformedCommand {
   op: string
@@ -38,9 +46,15 @@ interface Commanded {
   readonly session: Session
   readonly isWatched: boolean
   readonly isDraining: boolean
+  /** Whether other nodes may own the session. */
+  readonly hasNodes: boolean
   becomeWritable(): Promise<void>
+  /** Runs a command on the node that owns the session; undefined if none does. */
+  relay(command: RelayedCommand): Promise<Ack | undefined>
 }
 
+/** Of several nodes that claim a session at the same time, one succeeds. */
+const maxClaims = 5
 const rememberedAcks = 10_000
 
 /** Whether an operation begins work that a draining server would have to wait for. */
@@ -140,20 +154,25 @@ export class LiveCommands {
     return done
   }
 
-  async #perform(cause: Cause, { op, args, ifHead, sender, checkLimits }: CommandFrame): Promise<Ack> {
+  async #perform(cause: Cause, { op, args, ...frame }: CommandFrame): Promise<Ack> {
     const { cmd: id } = cause
+    const { ifHead, sender, checkLimits } = frame
     this.#atWork++
     try {
       const checked = checkCommand(op, args)
       if (!checked.ok) throw new RequestProblem(422, 'invalid-command', checked.message)
-      if (this.#live.isWatched) {
-        await this.#live.becomeWritable()
+      const { isWatched } = this.#live
+      if (isWatched) {
+        // Those of the client's token, which may be known only here.
+        await checkLimits?.()
+        const ack = await this.#relayOrClaim(cause, { op, args, ...frame })
+        if (ack) return ack
         // The last lines of the previous owner may be the effect of this very command.
         const done = this.#live.session.effectOf(id)
         if (done !== undefined) return { id, ok: true, dup: true, seq: done }
       }
       if (this.#live.isDraining && beginsWork[checked.command.op]) throw draining()
-      await checkLimits?.()
+      if (!isWatched) await checkLimits?.()
       const { seq: head } = this.#live.session.head
       if (ifHead !== undefined && ifHead !== head) {
         throw new RequestProblem(
@@ -172,6 +191,24 @@ export class LiveCommands {
       return { id, ok: false, error: problemOf(error) }
     } finally {
       this.#atWork--
+    }
+  }
+
+  /** The answer of the node that owns the session. Undefined if this node owns it now. */
+  async #relayOrClaim(
+    { cmd: id, client = '' }: Cause,
+    { checkLimits, ...frame }: CommandFrame,
+  ): Promise<Ack | undefined> {
+    for (let attempt = 1; ; attempt++) {
+      const ack = await this.#live.relay({ id, clientId: client, frame })
+      if (ack) return ack
+      try {
+        await this.#live.becomeWritable()
+        return undefined
+      } catch (error) {
+        // Another node may have claimed it first.
+        if (!this.#live.hasNodes || attempt === maxClaims) throw error
+      }
     }
   }
 

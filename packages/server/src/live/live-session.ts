@@ -9,6 +9,7 @@ import {
   type ServerFrame,
   type SnapshotReason,
   type StateKey,
+  type WireStateValues,
 } from '@tapetree/client/protocol'
 import type { CommittedLine, Session } from '@tapetree/session'
 import type { StorageStatus } from '@tapetree/session/log-store'
@@ -17,7 +18,7 @@ import type { LiveText, SessionSnapshot } from '@tapetree/session/view'
 import type { LogLine } from '@tapetree/session/log-store'
 import { Listeners } from '@tapetree/session/util/listeners'
 import { emitWarning, RequestProblem } from '../util/problem-error.ts'
-import { LiveCommands, type CommandFrame, type PerformedCommand } from './commands.ts'
+import { LiveCommands, type CommandFrame, type PerformedCommand, type RelayedCommand } from './commands.ts'
 import { Connection, type Sink } from './connection.ts'
 import type { DriverEvent, SessionDriver } from './driver.ts'
 import { InFlight } from './in-flight.ts'
@@ -27,6 +28,7 @@ import { QueueNotices } from './queue-notices.ts'
 import { StateBoard, stateValues, type Pause } from './state-values.ts'
 import { tickerOf } from './ticker.ts'
 import { isOwned, WatchedDriver } from './watched-driver.ts'
+import type { OwnerLink, RelayTarget } from './owner-link.ts'
 
 export interface LiveSessionOptions {
   clock?: Clock
@@ -41,11 +43,16 @@ export interface LiveSessionOptions {
   isDraining?: () => boolean
   /** Called when a watched session becomes writable. */
   onClaimed?: (live: LiveSession) => void
+  /** Connects it to the node that owns it. Absent if there are no other nodes. */
+  relay?: (node: string, target: RelayTarget) => OwnerLink
   /** Called when sent lines are no longer valid or the log cannot be followed: all clients must start over. */
   onBroken?: () => void
 }
 
 const defaultTickMs = 33
+/** How long a command waits for another node, or for the end of its lease. */
+const relayMs = 15_000
+const askAgainMs = 200
 /** Hidden screens get text every 100 ms; others every 33 ms. */
 const ticksOfHidden = 3
 /**
@@ -78,6 +85,9 @@ export class LiveSession {
   #isWoken = false
   #isClosed = false
   #pause: Pause | null = null
+  /** The connection to the node that owns the session, and the state there. */
+  #relayed: OwnerLink | undefined
+  #shown: Partial<WireStateValues> = {}
 
   private constructor(driver: SessionDriver, options: LiveSessionOptions) {
     const { clock = systemClock, tickMs = defaultTickMs } = options
@@ -87,7 +97,9 @@ export class LiveSession {
     this.#clock = clock
     this.#tickMs = tickMs
     this.presence = new Presence(clock, () => {
-      if (this.board.set('presence', this.presence.list())) this.#wake()
+      this.#relayed?.renew()
+      // The owner knows the clients of all nodes.
+      if (this.#shown.presence === undefined && this.board.set('presence', this.presence.list())) this.#wake()
     })
     this.#stops = []
   }
@@ -136,6 +148,14 @@ export class LiveSession {
     return this.#byClient.get(clientId)
   }
 
+  get hasNodes(): boolean {
+    return this.#options.relay !== undefined
+  }
+
+  get isClosed(): boolean {
+    return this.#isClosed
+  }
+
   get isIdle(): boolean {
     return !this.isWorking && this.#connections.size === 0
   }
@@ -180,6 +200,19 @@ export class LiveSession {
     this.#byClient.set(client.id, connection)
     this.presence.join(client)
     connection.pump()
+    return connection
+  }
+
+  /** Sends all frames from now on to another node, for the clients there. End it with `detach`. */
+  share(sink: Sink): Connection {
+    const client = { id: '', kind: 'node' }
+    const connection = new Connection(this, sink, {
+      client,
+      seq: this.lines.lastSeq,
+      rev: this.board.rev,
+      wantsText: true,
+    })
+    this.#connections.add(connection)
     return connection
   }
 
@@ -231,6 +264,43 @@ export class LiveSession {
     await this.#claiming
   }
 
+  /**
+   * Runs a command on the node that owns the session. Undefined if none owns it, or there are no other nodes: then this
+   * node may claim it. Rejects with `node-unreachable` if the owner does not answer and nobody else may take over.
+   */
+  async relay(command: RelayedCommand): Promise<Ack | undefined> {
+    if (!(this.#driver instanceof WatchedDriver) || !this.#options.relay) return undefined
+    const until = this.#clock.now() + relayMs
+    for (;;) {
+      if (!(this.#driver instanceof WatchedDriver)) return undefined
+      const node = await this.#driver.ownerNode()
+      if (node === undefined) return undefined
+      this.#connect(node)
+      const ack = await this.#relayed?.perform(command).catch(() => undefined)
+      if (ack) {
+        if (ack.seq !== undefined) await this.#caughtUp(ack.seq)
+        return ack
+      }
+      if (this.#isClosed || this.#clock.now() > until) {
+        const detail = `The session is open on node ${node}, which does not answer. Try again.`
+        throw new RequestProblem(503, 'node-unreachable', detail, { retry_after_ms: 1000 })
+      }
+      await this.#clock.wait(askAgainMs, new AbortController().signal)
+    }
+  }
+
+  /** Waits for a line that is in the log already, so that clients see the effect of a command before its answer. */
+  async #caughtUp(seq: number): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>()
+    const stop = this.onLine((line) => line.seq >= seq && resolve())
+    const waited = new AbortController()
+    if (this.lines.lastSeq < seq) {
+      await Promise.race([promise, this.#clock.wait(relayMs, waited.signal).catch(() => undefined)])
+    }
+    waited.abort()
+    stop()
+  }
+
   /** Registers a function that is called on close. */
   onClose(stop: () => void): void {
     this.#stops.push(stop)
@@ -256,6 +326,7 @@ export class LiveSession {
       this.detach(connection, code, reason)
     }
     this.#endTicks()
+    this.#disconnect()
     for (const stop of [...this.#driverStops, ...this.#stops]) stop()
     this.presence.close()
   }
@@ -279,6 +350,7 @@ export class LiveSession {
     }
     await watched.stop()
     for (const stop of this.#driverStops) stop()
+    this.#disconnect()
     this.#driver = driver
     this.#options.onClaimed?.(this)
     try {
@@ -321,7 +393,46 @@ export class LiveSession {
         if (lines.length > 0) this.#showState()
       },
       onRewritten: () => this.#options.onBroken?.(),
+      onOwner: (node) => (node === undefined ? this.#disconnect() : this.#connect(node)),
     })
+  }
+
+  #connect(node: string): void {
+    if (this.#isClosed || this.#relayed?.node === node) return
+    this.#disconnect()
+    this.#relayed = this.#options.relay?.(node, {
+      texts: () =>
+        [...this.inFlight.parts()].map(({ item, part, kind, off, text }) => ({
+          item,
+          part,
+          kind,
+          end: off + text.length,
+        })),
+      takeText: (text) => this.#takeText(text),
+      takeState: (values) => {
+        this.#shown = { ...this.#shown, ...values }
+        this.#showState()
+        this.#wake()
+      },
+      takeHead: (seq) => {
+        if (seq > this.lines.lastSeq && this.#driver instanceof WatchedDriver) this.#driver.look()
+      },
+      clients: () => this.presence.here(),
+      onLost: () => {
+        this.#disconnect()
+        if (this.#driver instanceof WatchedDriver) this.#driver.look()
+      },
+    })
+  }
+
+  #disconnect(): void {
+    this.#relayed?.close()
+    this.#relayed = undefined
+    if (Object.keys(this.#shown).length === 0) return
+    this.#shown = {}
+    this.board.set('presence', this.presence.list())
+    this.#showState()
+    this.#wake()
   }
 
   /** Adds a line that was read from the log, not announced by its writer. */
@@ -409,8 +520,17 @@ export class LiveSession {
   }
 
   #showState(): void {
-    const values = stateValues(this.driver, this.#pause)
-    for (const key of Object.keys(values) as (keyof typeof values)[]) this.board.set<StateKey>(key, values[key])
+    // Only the owner knows what is not in the log.
+    const { run, config, commands, presence } = this.#shown
+    const values = {
+      ...stateValues(this.driver, this.#pause),
+      ...(run && { run }),
+      ...(config && { config }),
+      ...(commands && { commands }),
+      ...(presence && { presence }),
+      ...(this.isWatched && this.#options.relay && { read_only: null }),
+    }
+    for (const [key, value] of Object.entries(values)) this.board.set(key as StateKey, value)
   }
 
   /** Once for all events of this turn of the event loop. */

@@ -8,6 +8,7 @@ import { emitWarning, RequestProblem } from '../util/problem-error.ts'
 import type { SessionDriver } from './driver.ts'
 import { LiveSession } from './live-session.ts'
 import { isOwned, WatchedDriver } from './watched-driver.ts'
+import type { SessionRelay } from './owner-link.ts'
 
 /** Options of a new session. */
 export interface NewSession extends CreateOptions {
@@ -77,6 +78,7 @@ export class LiveSessions {
   /** Room that is kept free for sessions that are being created. */
   #reserved = 0
   #isDraining = false
+  #relay: SessionRelay | undefined
   readonly #observers: Set<LiveObserver>
 
   constructor(options: LiveSessionsOptions) {
@@ -84,6 +86,11 @@ export class LiveSessions {
     this.#options = { ...defaults, ...options }
     this.#observers = new Set(this.#options.observers)
     void this.#closeIdle()
+  }
+
+  /** Connects sessions that other nodes own with those nodes. Call it before a session is opened. */
+  useRelay(relay: SessionRelay): void {
+    this.#relay = relay
   }
 
   get live(): ReadonlyMap<string, Promise<LiveSession>> {
@@ -215,12 +222,14 @@ export class LiveSessions {
     if (!hasRoom) await this.#makeRoom()
     await this.#leaving.get(sessionId)
     const { clock, tickMs } = this.#options
+    const relay = this.#relay
     const driver = await this.#openOrWatch(sessionId)
     const live = await LiveSession.open(driver, {
       clock,
       tickMs,
       claim: () => this.#openDriver(sessionId),
       isDraining: () => this.#isDraining,
+      ...(relay && { relay: (node, target) => relay(sessionId, node, target) }),
       onClaimed: (claimed) => this.#observe(claimed),
       onBroken: () => void this.#closeBroken(sessionId),
     }).catch(async (error: unknown) => {

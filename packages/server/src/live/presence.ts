@@ -19,6 +19,8 @@ export class Presence {
   readonly #clients = new Map<string, Present>()
   /** Clients with an expired lease and an open connection: a machine that slept returns with its next frame. */
   readonly #silent = new Map<string, Present>()
+  /** The clients of other nodes. */
+  readonly #remote = new Map<string, WireStateValues['presence']>()
   readonly #clock: Clock
   readonly #changed: () => void
   readonly #closing = new AbortController()
@@ -54,8 +56,23 @@ export class Presence {
   }
 
   list(): WireStateValues['presence'] {
+    const isHere = ({ id }: { id: string }): boolean => this.#clients.has(id)
+    const elsewhere = [...this.#remote.values()].flat().filter((client) => !isHere(client))
+    return [...this.here(), ...elsewhere].slice(0, maxNamed)
+  }
+
+  /** The clients that are connected to this node. */
+  here(): WireStateValues['presence'] {
     const named = this.#clients.values().take(maxNamed)
     return [...named.map(({ client, visibility, typing }) => ({ ...client, visibility, typing }))]
+  }
+
+  /** The clients that are connected to another node. */
+  setRemote(node: string, clients: WireStateValues['presence']): void {
+    if (JSON.stringify(this.#remote.get(node) ?? []) === JSON.stringify(clients)) return
+    if (clients.length === 0) this.#remote.delete(node)
+    else this.#remote.set(node, clients)
+    this.#tell()
   }
 
   close(): void {

@@ -125,6 +125,11 @@ export class StateBoard {
     return [...this.#values.values()].filter((each) => each.rev > rev).sort((left, right) => left.rev - right.rev)
   }
 
+  /** Values newer than a revision, with their keys. */
+  since(rev: number): { key: StateKey; value: unknown; rev: number }[] {
+    return [...this.#values].filter(([, each]) => each.rev > rev).map(([key, { value, rev }]) => ({ key, value, rev }))
+  }
+
   all(): Attached['state'] {
     return Object.fromEntries([...this.#values].map(([key, { value, rev }]) => [key, { value, rev }]))
   }

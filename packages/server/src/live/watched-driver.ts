@@ -16,6 +16,13 @@ export function isOwned(error: unknown): boolean {
   return error instanceof SessionError && (error.code === 'session-owned' || error.code === 'read-only')
 }
 
+export interface WatchSink {
+  take: (lines: LogLine[]) => void
+  onRewritten: () => void
+  /** The node that owns the session has changed; undefined if none does. */
+  onOwner?: (node: string | undefined) => void
+}
+
 /** How often the log is polled if its store does not report changes. Text in flight is polled as often during a run. */
 const lookEveryMs = { running: 150, quiet: 1000 }
 
@@ -34,6 +41,8 @@ export class WatchedDriver implements SessionDriver {
   readonly #landed = new Set<string>()
   readonly #listeners = new Listeners<DriverEvent>(emitWarning)
   #owner: Owner | undefined
+  #onOwner: WatchSink['onOwner']
+  #hurry = new AbortController()
   #chosen: Record<string, unknown> = {}
   #following: Promise<void> = Promise.resolve()
   #reading: Promise<void> = Promise.resolve()
@@ -108,7 +117,9 @@ export class WatchedDriver implements SessionDriver {
    * Passes on what the owner writes, in order: the lines after this one, then all later ones. A failed read is
    * retried. Calls `onRewritten` if the log does not continue from there, as after a failed write of its owner.
    */
-  follow(after: number, sink: { take: (lines: LogLine[]) => void; onRewritten: () => void }): void {
+  follow(after: number, sink: WatchSink): void {
+    this.#onOwner = sink.onOwner
+    sink.onOwner?.(this.#owner?.host)
     let last = after
     const read = async (): Promise<void> => {
       await this.session.refresh()
@@ -132,6 +143,17 @@ export class WatchedDriver implements SessionDriver {
     this.#following = this.#lookAgain(look)
   }
 
+  /** Reads the log now: there may be more lines, or another owner. */
+  look(): void {
+    this.#hurry.abort('look')
+  }
+
+  /** The node that owns it now; undefined if none does. */
+  async ownerNode(): Promise<string | undefined> {
+    await this.#lookForOwner()
+    return this.#owner?.host
+  }
+
   /** Resolves when all known lines were passed on. */
   async caughtUp(): Promise<void> {
     await this.#reading
@@ -147,7 +169,8 @@ export class WatchedDriver implements SessionDriver {
     const { signal } = this.#closing
     while (!signal.aborted) {
       const over = new AbortController()
-      const either = AbortSignal.any([signal, over.signal])
+      this.#hurry = new AbortController()
+      const either = AbortSignal.any([signal, over.signal, this.#hurry.signal])
       // Subscribes before reading, so that lines written meanwhile are not missed.
       const changed = this.session.changed(either).catch(() => new Promise<void>(() => undefined))
       // A failed read may succeed later, for example on a network folder.
@@ -192,6 +215,7 @@ export class WatchedDriver implements SessionDriver {
     const owner = await this.session.currentOwner()
     if (owner?.reason === this.#owner?.reason) return
     this.#owner = owner
+    this.#onOwner?.(owner?.host)
     this.#tell({ type: 'config_changed' })
   }
 

@@ -1,5 +1,6 @@
 import {
   createLog,
+  DatabaseDocument,
   defaultTenant,
   Metrics,
   startServer,
@@ -13,6 +14,7 @@ import {
   type ServerOptions,
   type TlsOptions,
 } from '@tapetree/server'
+import { systemClock } from '@tapetree/agent/run'
 import type { SessionStore } from '@tapetree/session'
 import { changeUserSettings, type ProjectTrust } from '@tapetree/agent/settings'
 import { once } from 'node:events'
@@ -20,8 +22,8 @@ import { join, resolve } from 'node:path'
 import { flag, listOption, textOption, type Invocation } from '../../command-line/command.ts'
 import { exitCodes, type ExitCode } from '../../command-line/exit-code.ts'
 import { openStore } from '../../host/open-store.ts'
-import { openNodeStore } from '../../host/node-store.ts'
-import { chosenStore } from '../../host/store-address.ts'
+import { openNodeStore, type NodeStore } from '../../host/node-store.ts'
+import { chosenStore, type StoreAddress } from '../../host/store-address.ts'
 import { SessionHost } from '../../host/session-host.ts'
 import type { Io } from '../../command-line/io.ts'
 import { placesOf } from '../../host/places.ts'
@@ -33,6 +35,7 @@ import { version } from '../../command-line/version.ts'
 import { harmlessLine } from '../../text/harmless.ts'
 import { limitsOf } from '../tokens/limits.ts'
 import { announce, type Reach } from './announce.ts'
+import { clusterOptions, openBus, type ClusterOptions } from './cluster.ts'
 import { readCertificate, reloadOnDemand } from './certificate.ts'
 import { openTraces, traceUrlOf } from './otlp.ts'
 
@@ -43,13 +46,16 @@ export async function serve(invocation: Invocation, io: Io): Promise<ExitCode> {
   const places = placesOf(io)
   // Everything below sees only sessions of the roots.
   if (options.drainMs > 0) io.extendStop?.(options.drainMs)
-  const opened = await openServedStore(invocation, io)
-  const { snapshotsFolder } = opened
+  const address = await chosenStore(invocation, io)
+  const cluster = await clusterOptions(invocation, io, address)
+  const opened = await openServedStore(address, io, cluster)
+  const { snapshotsFolder, document } = opened
   const store = storeInside(opened.store, options.roots)
   const tenants = new Map<string, LiveSessions>()
   const metrics = new Metrics(tenants)
   const log = createLog({ level: logLevelOf(invocation) })
   const traces = traceUrl === undefined ? undefined : await openTraces(traceUrl, log)
+  const closing = new AbortController()
   let stoppedAt = performance.now()
   const host = await SessionHost.open({
     io,
@@ -61,15 +67,21 @@ export async function serve(invocation: Invocation, io: Io): Promise<ExitCode> {
     onProblem: ({ source, message }) => log.warn({ source }, message),
   })
   tenants.set(defaultTenant, host.sessions)
+  const bus = await openBus(cluster, log).catch(async (error: unknown) => {
+    await host.close()
+    await store.close()
+    throw error
+  })
   try {
     const server = await startServer({
       tenants,
       metrics,
       log,
       ...(traces && { tracerProvider: traces.provider }),
-      tokens: await TokenStore.open({ file: join(places.state, 'tokens.json'), first: null }),
+      ...(await openTokens({ file: join(places.state, 'tokens.json'), document, closing: closing.signal })),
       api: serveApi(io, { ...options, snapshotsFolder: snapshotsFolder ?? places.workspaces }),
       push: { file: join(places.state, 'push.json') },
+      ...(bus && { bus }),
       ...options.server,
       ...(host.socketPath !== undefined && { unixSocket: host.socketPath }),
     }).catch((error: unknown) => {
@@ -93,6 +105,7 @@ export async function serve(invocation: Invocation, io: Io): Promise<ExitCode> {
     }
     return exitCodes.ok
   } finally {
+    closing.abort()
     await host.close()
     await store.close()
     await traces?.close(Math.max(0, maxStopMs - (performance.now() - stoppedAt)))
@@ -101,14 +114,33 @@ export async function serve(invocation: Invocation, io: Io): Promise<ExitCode> {
 
 /** The sessions of the user, of another folder, or of a database, by option or environment. */
 async function openServedStore(
-  invocation: Invocation,
+  address: StoreAddress | undefined,
   io: Io,
-): Promise<{ store: SessionStore; snapshotsFolder?: string }> {
-  const address = await chosenStore(invocation, io)
+  { node }: ClusterOptions,
+): Promise<{ store: SessionStore } & Partial<NodeStore>> {
   const places = placesOf(io)
   if (!address) return { store: await openStore(places) }
-  if (address.type === 'postgres') return openNodeStore(address, places)
+  if (address.type === 'postgres') return openNodeStore(address, places, { ...(node !== undefined && { node }) })
   return { store: await openStore({ ...places, sessions: address.folder }) }
+}
+
+/** Servers of one database share tokens and pairing codes; others have a file. */
+async function openTokens({
+  file,
+  document,
+  closing,
+}: {
+  file: string
+  document: NodeStore['document'] | undefined
+  closing: AbortSignal
+}): Promise<Pick<ServerOptions, 'pairingCodes'> & { tokens: TokenStore }> {
+  if (!document) return { tokens: await TokenStore.open({ file, first: null }) }
+  const open = (name: string): Promise<DatabaseDocument> =>
+    DatabaseDocument.open({ name, table: document(name), clock: systemClock, closing })
+  return {
+    tokens: await TokenStore.open({ file: await open('tokens'), first: null }),
+    pairingCodes: await open('pairing'),
+  }
 }
 
 /** A process that got SIGTERM has 5 s. */

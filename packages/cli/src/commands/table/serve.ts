@@ -59,6 +59,18 @@ export const serveCommands: readonly CommandSpec[] = [
         completes: 'folder',
       },
       storeOption,
+      {
+        name: 'bus',
+        value: 'url',
+        description:
+          'form one service with the other servers of the database, by a NATS server: nats://host:4222, or @file with it inside; also TAPETREE_BUS',
+      },
+      {
+        name: 'node',
+        value: 'name',
+        description: 'the name of this server in the service; no two have the same',
+        default: 'the name of the machine and the number of the process',
+      },
       limitOption,
       {
         name: 'log-level',
@@ -84,6 +96,10 @@ export const serveCommands: readonly CommandSpec[] = [
     examples: [
       { command: 'tapetree serve', says: 'for clients on this machine, or through a tunnel' },
       { command: 'tapetree serve --host 0.0.0.0 --self-signed', says: 'for a phone in the same network' },
+      {
+        command: 'tapetree serve --store postgres://app@db/sessions --bus nats://bus:4222 --node a',
+        says: 'as one of several servers, each of which serves all sessions',
+      },
       {
         command: 'tapetree serve --public-url https://tape.example/agents --trusted-proxy 127.0.0.1',
         says: 'behind a proxy on this machine',

@@ -8,6 +8,14 @@ const fileOption: OptionSpec = {
   completes: 'file',
 }
 
+const databaseOption: OptionSpec = {
+  name: 'store',
+  value: 'store',
+  description:
+    'the servers of this database: postgres://user@host/database, or @file with it inside; also TAPETREE_STORE',
+  default: 'the token file',
+}
+
 /** Also an option of `serve`. */
 export const limitOption: OptionSpec = {
   name: 'limit',
@@ -24,7 +32,7 @@ export const tokenCommands: readonly CommandSpec[] = [
     description:
       'Shows role, folder, expiry and limits of each token, and how much of its limits it uses. The tokens themselves ' +
       'are not stored. Running servers also know how many requests and live sessions a token uses: see GET /api/tokens.',
-    options: [fileOption],
+    options: [fileOption, databaseOption],
     load: async () => (await import('../tokens/tokens.ts')).listTokens,
   },
   {
@@ -57,6 +65,7 @@ export const tokenCommands: readonly CommandSpec[] = [
       limitOption,
       { name: 'tenant', value: 'name', description: 'whose sessions it reaches', default: 'default' },
       fileOption,
+      databaseOption,
     ],
     examples: [
       { command: 'tapetree tokens create --role metrics --name prometheus', says: 'for a monitoring system' },
@@ -72,7 +81,7 @@ export const tokenCommands: readonly CommandSpec[] = [
     summary: 'Revoke tokens and all tokens that derive from them',
     description: 'Running servers close the connections of these tokens within two seconds.',
     positionals: [{ name: 'id', description: 'the id of a token, as listed', required: true, many: true }],
-    options: [fileOption],
+    options: [fileOption, databaseOption],
     load: async () => (await import('../tokens/tokens.ts')).revokeTokens,
   },
 ]

@@ -1,4 +1,14 @@
-import { defaultTenant, storedUsage, tokenInfo, TokenStore, type NewToken, type Role } from '@tapetree/server'
+import { systemClock } from '@tapetree/agent/run'
+import {
+  DatabaseDocument,
+  defaultTenant,
+  storedUsage,
+  tokenInfo,
+  TokenStore,
+  type NewToken,
+  type Role,
+} from '@tapetree/server'
+import { localScope } from '@tapetree/session'
 import { existsSync } from 'node:fs'
 import { realpath, stat } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
@@ -8,17 +18,19 @@ import { Failure, usageFailure } from '../../command-line/failure.ts'
 import { printJson, write, type Io } from '../../command-line/io.ts'
 import { openStore } from '../../host/open-store.ts'
 import { placesOf } from '../../host/places.ts'
+import { chosenStore, requireDatabase, type StoreAddress } from '../../host/store-address.ts'
 import { counted } from '../../text/amounts.ts'
 import { harmlessLine } from '../../text/harmless.ts'
 import { outputTable } from '../../text/output-table.ts'
 import { limitsOf, limitTexts } from './limits.ts'
 
 export const listTokens: CommandRun = async (invocation, io) => {
-  const tokens = existsSync(fileOf(invocation, io)) ? await openTokens(invocation, io) : undefined
+  await using opened = await openTokens(invocation, io)
+  const { tokens } = opened
   const records = tokens?.list() ?? []
   const hasLimits = records.some(({ limits }) => limits !== undefined)
   // Reading sessions takes time. The sessions of another server's token file are elsewhere.
-  const isMeasured = tokens && hasLimits && textOption(invocation, 'file') === undefined
+  const isMeasured = tokens && hasLimits && textOption(invocation, 'file') === undefined && !opened.isShared
   await using store = isMeasured ? await openStore(placesOf(io)) : undefined
   const usages = tokens && store ? await storedUsage(records, { tokens, store }) : new Map<string, object>()
   const listed = records.map((record) => ({
@@ -58,7 +70,8 @@ export const listTokens: CommandRun = async (invocation, io) => {
 
 export const createToken: CommandRun = async (invocation, io) => {
   const grant = await grantOf(invocation, io)
-  const tokens = await openTokens(invocation, io)
+  await using opened = await openTokens(invocation, io)
+  const tokens = opened.tokens ?? (await openFile(invocation, io))
   const known = new Set([defaultTenant, ...tokens.list().map(({ tenant }) => tenant)])
   if (!known.has(grant.tenant)) {
     const all = [...known].map((each) => harmlessLine(each)).join(', ')
@@ -77,7 +90,8 @@ export const createToken: CommandRun = async (invocation, io) => {
 }
 
 export const revokeTokens: CommandRun = async (invocation, io) => {
-  const tokens = existsSync(fileOf(invocation, io)) ? await openTokens(invocation, io) : undefined
+  await using opened = await openTokens(invocation, io)
+  const { tokens } = opened
   const before = tokens?.list() ?? []
   const missing = invocation.positionals.find((id) => !before.some((record) => record.id === id))
   if (!tokens || missing !== undefined) {
@@ -101,7 +115,39 @@ function fileOf(invocation: Invocation, io: Io): string {
   return given === undefined ? join(placesOf(io).state, 'tokens.json') : resolve(io.cwd, given)
 }
 
-async function openTokens(invocation: Invocation, io: Io): Promise<TokenStore> {
+interface OpenedTokens extends AsyncDisposable {
+  /** Undefined if there is no file yet. */
+  tokens: TokenStore | undefined
+  /** Whether they are in a database. */
+  isShared: boolean
+}
+
+/** The tokens of a file, or those of the servers of a database. */
+async function openTokens(invocation: Invocation, io: Io): Promise<OpenedTokens> {
+  const address = textOption(invocation, 'file') === undefined ? await chosenStore(invocation, io) : undefined
+  if (address?.type === 'postgres') return openSharedTokens(address)
+  const tokens = existsSync(fileOf(invocation, io)) ? await openFile(invocation, io) : undefined
+  return { tokens, isShared: false, [Symbol.asyncDispose]: () => Promise.resolve() }
+}
+
+async function openSharedTokens(address: Extract<StoreAddress, { type: 'postgres' }>): Promise<OpenedTokens> {
+  await requireDatabase(address)
+  const { PostgresLogStore } = await import('@tapetree/session/stores/postgres')
+  const logs = new PostgresLogStore({ url: address.url, connections: 2, patienceMs: 5000 })
+  const closing = new AbortController()
+  const table = logs.document(localScope, 'tokens')
+  const file = await DatabaseDocument.open({ name: address.shown, table, clock: systemClock, closing: closing.signal })
+  return {
+    tokens: await TokenStore.open({ file, first: null }),
+    isShared: true,
+    [Symbol.asyncDispose]: async () => {
+      closing.abort()
+      await logs.close()
+    },
+  }
+}
+
+async function openFile(invocation: Invocation, io: Io): Promise<TokenStore> {
   return TokenStore.open({ file: fileOf(invocation, io), first: null }).catch((cause: unknown) => {
     throw new Failure(exitCodes.configuration, cause instanceof Error ? cause.message : String(cause), {
       type: 'token-file',
