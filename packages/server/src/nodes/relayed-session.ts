@@ -1,6 +1,5 @@
 import type { Clock } from '@tapetree/agent/run'
-import type { Ack, StateKey, TextFrame, WireStateValues } from '@tapetree/client/protocol'
-import type { LiveText } from '@tapetree/session/view'
+import type { Ack, StateKey, TextFrame } from '@tapetree/client/protocol'
 import type { SessionBus } from '../bus/session-bus.ts'
 import type { RelayedCommand } from '../live/commands.ts'
 import type { OwnerLink, RelayTarget } from '../live/owner-link.ts'
