@@ -55,7 +55,7 @@ export async function run({ size, say, random }: FigureContext): Promise<FigureR
 
 /** In a few hundred calls and one attack a fault must show. */
 async function problemOf(trial: TenantTrial): Promise<string | undefined> {
-  for (let part = 0; part < 3 && trial.problems.length === 0; part++) {
+  for (let part = 0; part < 6 && trial.problems.length === 0; part++) {
     await trial.play(200)
     if (trial.problems.length === 0) await trial.attack()
   }

@@ -31,11 +31,12 @@ export async function attackTenant(
   server: PostgresServer,
   { database, attacker, victim, canary }: Attack,
 ): Promise<{ problems: string[]; statements: number }> {
-  const target = await targetOf(server, database, victim)
+  const targets = await targetsOf(server, database, victim)
+  const [target] = targets
   if (!target) return { problems: [], statements: 0 }
   const problems: string[] = []
   const before = await rowsOf(server, database, victim)
-  const wrongTenant = statementsFor({ ...target, tenant: attacker })
+  const wrongTenant = targets.flatMap((each) => statementsFor({ ...each, tenant: attacker }))
   const plain = [...escapes(target), ...readings, ...wrongTenant]
   const setting = (tenant: string): string => `set tapetree.tenant = '${tenant}'`
   const named = [
@@ -43,7 +44,7 @@ export async function attackTenant(
     `select set_config('tapetree.tenant', '${victim}', false); select * from tapetree.entry`,
     `begin; set local tapetree.tenant = '${victim}'; select * from tapetree.entry; commit`,
     `select tapetree.create_session('${victim}', 'from-outside', '${randomUUID()}', '{}')`,
-    ...statementsFor(target),
+    ...targets.flatMap(statementsFor),
   ]
   const tries: [role: string, tenant: string, statements: readonly string[]][] = [
     [openRole, '', plain],
@@ -87,14 +88,18 @@ function hasCanary(bytes: Buffer, canary: string): boolean {
   return [...formsOf(canary), Buffer.from(canary).toString('hex')].some((form) => bytes.includes(form))
 }
 
-async function targetOf(server: PostgresServer, database: string, tenant: string): Promise<Target | undefined> {
-  const [row] = await server.admin(
-    `select s.tenant, s.key, s.id, s.term, s.head, s.lines, coalesce(s.claim, gen_random_uuid())::text as claim, b.sha256
-     from tapetree.session s join tapetree.blob b on b.key = s.key
-     where s.tenant = '${tenant}' and s.place = 'active' order by s.claim is null, s.lines desc limit 1`,
+/** The longest session that someone writes, and the longest one with a checkpoint. They may be the same. */
+async function targetsOf(server: PostgresServer, database: string, tenant: string): Promise<Target[]> {
+  const longest = (order: string): string =>
+    `(select s.tenant, s.key, s.id, s.term, s.head, s.lines, coalesce(s.claim::text, '') as claim, coalesce(b.sha256, '') as sha256
+     from tapetree.session s left join tapetree.blob b on b.key = s.key
+     where s.tenant = '${tenant}' and s.place = 'active' order by ${order}, s.lines desc, b.sha256 limit 1)`
+  const hasCheckpoint = 'exists (select from tapetree.derived d where d.key = s.key)'
+  const rows = await server.admin(
+    `${longest('b.sha256 is null, s.claim is null')} union ${longest(`not ${hasCheckpoint}`)}`,
     database,
   )
-  return row as Target | undefined
+  return (rows as unknown as Target[]).map((row) => ({ ...row, claim: row.claim || randomUUID() }))
 }
 
 async function rowsOf(server: PostgresServer, database: string, tenant: string): Promise<string> {
