@@ -20,10 +20,12 @@ export class NameMemo {
   /** Up to the next digit, and up to the next capital. */
   readonly #digits = new Runs(notDigits)
   readonly #capitals = new Runs(notCapitals)
+  /** Up to the next symbol. */
+  readonly #plainText = new Runs(notSymbols)
   readonly #letters = new Runs(underscoredLetters)
   readonly #runs = [
     ...[this.#plain, this.#dotted, this.#words, this.#tokens],
-    ...[this.#values, this.#joined, this.#digits, this.#capitals, this.#letters],
+    ...[this.#values, this.#joined, this.#digits, this.#capitals, this.#plainText, this.#letters],
   ]
   /** The end of the last examined name, and the start of its value. */
   #nameEnd = -1
@@ -96,12 +98,14 @@ export class NameMemo {
     return end - valueStart > maxValueLength || isIn(notAfterValue, codeAt(this.#text, end))
   }
 
-  /** A password has a digit, or eight characters with a capital that do not begin like code. */
+  /** A password has a digit, or eight characters with a capital and a symbol that do not begin like code. */
   #mayBePassword(start: number, end: number): boolean {
     if (this.#isOpen(end) || this.#digits.endOf(start) < end) return true
     const isExact = this.#isAfterOneSign(start)
     if (end - start < (isExact ? minCapitalized : minCapitalized - maxSign)) return false
     if (isExact && isIn(firstOfCode, codeAt(this.#text, start))) return false
+    // The signs that a value may begin with are symbols, too.
+    if (isExact && this.#plainText.endOf(start) >= end) return false
     return this.#capitals.endOf(start) < end
   }
 
@@ -143,7 +147,11 @@ export class NameMemo {
     const sign = this.#skip(beforeSign, nameEnd, maxBeforeSign)
     if (this.#isOpen(sign)) return 'unknown'
     if (!isIn(signs, codeAt(text, sign))) return 'none'
-    return this.#mayBeType(sign) ? 'unknown' : this.#skip(beforeValue, this.#skip(signs, sign, maxSign), maxBeforeSign)
+    if (this.#mayBeType(sign)) return 'unknown'
+    const signEnd = this.#skip(signs, sign, maxSign)
+    // What follows a space or a quote belongs to no value that begins with a sign.
+    if (isIn(beforeValue, codeAt(text, signEnd)) && !wholeSigns.has(text.slice(sign, signEnd))) return 'none'
+    return this.#skip(beforeValue, signEnd, maxBeforeSign)
   }
 
   /** Whether a type precedes the sign: `token: string = "value"`. */
@@ -259,11 +267,14 @@ const values = { ascii: charactersOf(/[^\s"'`\\,;&(){}<>[\]$]/), hasOthers: true
 const joined = { ascii: charactersOf(/[^\s"'`\\,;(){}<>[\]$]/), hasOthers: true }
 const notDigits = { ascii: charactersOf(/\D/), hasOthers: true }
 const notCapitals = { ascii: charactersOf(/[^A-Z]/), hasOthers: true }
+/** As `value-shape.ts` counts them: letters, digits and the separators of words. */
+const notSymbols = { ascii: charactersOf(/[A-Za-z0-9_./: -]/), hasOthers: false }
 const underscoredLetters = { ascii: charactersOf(/[A-Za-z_]/), hasOthers: false }
 const afterName = charactersOf(/[.=:]/)
 const firstOfCode = charactersOf(/[#@/.$:%~]/)
 const beforeSign = charactersOf(/[\\"'`\] \t]/)
 const signs = charactersOf(/[=:,>]/)
+const wholeSigns = new Set(['=', '==', '===', '=>', ':=', ':', ',', '>'])
 const beforeValue = charactersOf(/[\\"'` \t]/)
 const quotes = charactersOf(/["'`]/)
 const spaces = charactersOf(/[ \t]/)

@@ -8,7 +8,7 @@ export interface Caught {
 }
 
 /** In so many histories a fault must show. */
-const maxTries = 150
+const maxTries = 500
 
 /** Plays histories with a fault until one shows a problem. Undefined if none does. */
 export async function catchMutant(
