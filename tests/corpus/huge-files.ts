@@ -53,6 +53,15 @@ function message(id: string, parent: string | null, words = 'words'): DiskLine {
   }
 }
 
+export const linesOfText: HugeFile = {
+  name: 'ten lines of 6 MB of text',
+  middle: function* () {
+    for (let index = 0; index < 10; index++) {
+      yield `${sealed(message(`m${index}`, firstId, 'x'.repeat(6 * mega)), 3 + index)}\n`
+    }
+  },
+}
+
 /** About so many bytes of the same piece, in chunks. */
 function* repeated(piece: string, size: number): Iterable<Buffer> {
   const chunk = Buffer.from(piece.repeat(Math.ceil(mega / piece.length)))
@@ -129,14 +138,7 @@ function longLines(): HugeFile[] {
     { name: '12 MB of quotes', middle: () => line('{"a":"', repeated('\\"', 12 * mega), '"}') },
     { name: '12 MB of backslashes', middle: () => line('{"a":"', repeated('\\', 12 * mega), '"}') },
     { name: '12 MB of text', middle: () => sealedLine(JSON.stringify('é'.repeat(6 * mega))) },
-    {
-      name: 'ten lines of 6 MB of text',
-      middle: function* () {
-        for (let index = 0; index < 10; index++) {
-          yield `${sealed(message(`m${index}`, firstId, 'x'.repeat(6 * mega)), 3 + index)}\n`
-        }
-      },
-    },
+    linesOfText,
   ]
 }
 

@@ -1,13 +1,14 @@
 import type { FigureContext, FigureResult } from '../../scripts/figure/figure.ts'
 import { maxTries } from '../../scripts/figure/tries.ts'
-import { maxGrownBytes, openHugeFiles } from './loader/huge.ts'
+import { openHugeFiles } from './loader/huge.ts'
+import { memoryLimit } from './loader/memory-limit.ts'
 import { tryOddPlaces } from './loader/odd-places.ts'
 import type { ReadingReport } from './loader/reports.ts'
 import { runChild } from './loader/run-child.ts'
 
 export const name = 'loader'
 export const claim = 'No damaged file makes the loader crash, hang or lose an intact line.'
-export const sizes = { ci: { executions: 60_000 }, full: { executions: 1_000_000 } }
+export const sizes = { ci: { executions: 40_000 }, full: { executions: 1_000_000 } }
 
 /** Broken logs, made at random, made by hand, and made huge: none crashes or hangs the loader, and what is intact is shown. */
 export async function run(context: FigureContext): Promise<FigureResult> {
@@ -50,8 +51,9 @@ async function readInChild(context: FigureContext, failures: string[], args: str
   for (let tries = 1; ; tries++) {
     const found: string[] = []
     const end = await readOnce(context, found, args)
-    const problem = `${args[0]}: takes ${Math.round(end.grownBytes / 1e6)} MB of memory`
-    const isTooMuch = end.grownBytes > maxGrownBytes
+    const limit = await memoryLimit(await context.temporaryFolder())
+    const isTooMuch = end.grownBytes > limit
+    const problem = `${args[0]}: takes ${Math.round(end.grownBytes / 1e6)} MB of memory, allowed ${Math.round(limit / 1e6)} MB`
     if (isTooMuch && found.length === 0 && tries < maxTries) {
       context.say(`${problem}; once more`)
       continue

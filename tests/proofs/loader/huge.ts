@@ -4,9 +4,9 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { hugeFiles, writeHugeFile, type HugeFile } from '../../corpus/huge-files.ts'
 import { maxTries } from '../../../scripts/figure/tries.ts'
+import { memoryLimit } from './memory-limit.ts'
 import type { HugeReport, HugeRequest } from './reports.ts'
 
-export const maxGrownBytes = 150e6
 const maxMsPerMegabyte = 100
 /** On a slow or busy machine the limit follows what bare reading costs there. */
 const maxTimesBare = 8
@@ -25,18 +25,20 @@ export async function openHugeFiles(options: {
   const reports: HugeReport[] = []
   const failures: string[] = []
   let opener = new Opener()
+  let limit = await memoryLimit(root)
   for (const file of hugeFiles(options.size)) {
     const request = write(root, file)
     let report = await opener.open(request)
-    for (let tries = 1; isTooMuch(report) && tries < maxTries; tries++) {
-      say(`${file.name}: ${problemsOf(report).join(', ')}; once more`)
+    for (let tries = 1; isTooMuch(report, limit) && tries < maxTries; tries++) {
+      say(`${file.name}: ${problemsOf(report, limit).join(', ')}; once more`)
       opener.close()
+      limit = await memoryLimit(root)
       opener = new Opener()
       report = await opener.open(request)
     }
     rmSync(join(root, request.sessionId), { recursive: true })
     reports.push(report)
-    failures.push(...problemsOf(report).map((problem) => `${file.name}: ${problem}`))
+    failures.push(...problemsOf(report, limit).map((problem) => `${file.name}: ${problem}`))
     const memory = `memory up to +${Math.round(report.grownBytes / 1e6)} MB`
     say(`${file.name}: ${Math.round(report.msPerMegabyte)} ms CPU for each MB, ${memory}`)
   }
@@ -92,16 +94,19 @@ function write(root: string, file: HugeFile): HugeRequest {
 }
 
 /** Of time or memory; what is wrong is not tried again. */
-function isTooMuch(report: HugeReport): boolean {
-  return report.problems.length === 0 && problemsOf(report).length > 0
+function isTooMuch(report: HugeReport, limit: number): boolean {
+  return report.problems.length === 0 && problemsOf(report, limit).length > 0
 }
 
-function problemsOf({ problems, msPerMegabyte, bareMsPerMegabyte, grownBytes }: HugeReport): string[] {
-  const limit = Math.max(maxMsPerMegabyte, maxTimesBare * bareMsPerMegabyte)
+function problemsOf(report: HugeReport, maxGrownBytes: number): string[] {
+  const { problems, msPerMegabyte, bareMsPerMegabyte, grownBytes } = report
+  const maxMs = Math.max(maxMsPerMegabyte, maxTimesBare * bareMsPerMegabyte)
   const cost = `takes ${Math.round(msPerMegabyte)} ms for each MB, bare reading ${Math.round(bareMsPerMegabyte)} ms`
   return [
     ...problems,
-    ...(msPerMegabyte > limit ? [cost] : []),
-    ...(grownBytes > maxGrownBytes ? [`takes ${Math.round(grownBytes / 1e6)} MB of memory`] : []),
+    ...(msPerMegabyte > maxMs ? [cost] : []),
+    ...(grownBytes > maxGrownBytes
+      ? [`takes ${Math.round(grownBytes / 1e6)} MB of memory, allowed ${Math.round(maxGrownBytes / 1e6)} MB`]
+      : []),
   ]
 }
