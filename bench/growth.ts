@@ -28,9 +28,9 @@ export async function run(context: FigureContext): Promise<FigureResult> {
     await migratePostgres(server.urlFor('admin', 'small'))
     await server.admin('create role app login in role tapetree_app')
     const ids = await writeSessions(server, context)
-    await multiply(server, { database: 'small', ids, from: written, to: smallest })
+    await multiply(server, { database: 'small', ids, from: written, to: smallest, random: context.random })
     await server.admin('create database large template small')
-    await multiply(server, { database: 'large', ids, from: smallest, to: sessions })
+    await multiply(server, { database: 'large', ids, from: smallest, to: sessions, random: context.random })
     const times = { small: newTimes(), large: newTimes() }
     await using small = openPostgresStore({ url: server.urlFor('app', 'small'), leaseMs: 60_000 })
     await using large = openPostgresStore({ url: server.urlFor('app', 'large'), leaseMs: 60_000 })
@@ -126,15 +126,24 @@ async function writeSessions(server: PostgresServer, { random, say }: FigureCont
 const syllables = 'ka lo mi ter san vel po re du shi an ing st or qu ex bra fen gol hum'.split(' ')
 
 function sentence(random: () => number): string {
-  const syllable = (): string => syllables[Math.floor(random() * syllables.length)] as string
-  return Array.from({ length: 25 }, () => syllable() + syllable() + (random() < 0.4 ? syllable() : '')).join(' ')
+  const word = (): string => Array.from({ length: random() < 0.4 ? 3 : 2 }, () => syllable(random)).join('')
+  return Array.from({ length: 25 }, word).join(' ')
+}
+
+function syllable(random: () => number): string {
+  return syllables[Math.floor(random() * syllables.length)] as string
+}
+
+interface Growth {
+  database: string
+  ids: readonly string[]
+  from: number
+  to: number
+  random: () => number
 }
 
 /** Adds copies of the rows that the store has made, each with a session id and a header of its own. */
-async function multiply(
-  server: PostgresServer,
-  { database, ids, from, to }: { database: string; ids: readonly string[]; from: number; to: number },
-): Promise<void> {
+async function multiply(server: PostgresServer, { database, ids, from, to, random }: Growth): Promise<void> {
   const originals = ids.slice(withNeedle)
   const client = await server.connect('admin', database)
   try {
@@ -150,6 +159,7 @@ async function multiply(
         batch.map(({ original }) => original),
         batch.map(({ id }) => id),
         batch.map(({ header }) => header),
+        batch.map(() => Array.from({ length: 5 }, () => syllable(random)).join('')),
       ])
     }
     await client.query('vacuum analyze')
@@ -158,10 +168,11 @@ async function multiply(
   }
 }
 
+/** Each copy has a word of its own, of the same syllables. */
 const copies = `
   with given as materialized (
-    select s.key as old, g.id, g.header, g.original, s.tenant, s.term, s.head, s.lines
-    from unnest($1::text[], $2::text[], $3::text[]) as g (original, id, header)
+    select s.key as old, g.id, g.header, g.original, g.word, s.tenant, s.term, s.head, s.lines
+    from unnest($1::text[], $2::text[], $3::text[], $4::text[]) as g (original, id, header, word)
     join session s on s.tenant = 'local' and s.id = g.original
   ), made as (
     insert into session (tenant, id, creation, term, head, lines, is_row_stale, is_text_stale)
@@ -180,6 +191,9 @@ const copies = `
     select p.key, r.tenant, p.id, r.place, r.row_lines, r.text_lines, r.modified, r.status, r.cwd, r.haystack,
       replace(r.info, format('"id":"%s"', p.original), format('"id":"%s"', p.id))
     from pair p join summary r on r.key = p.old
+  ), words as (
+    insert into search_term select tenant, word from given on conflict do nothing
   )
   insert into entry_text (key, n, tenant, seq, ms, role, folded, terms)
-  select p.key, t.n, t.tenant, t.seq, t.ms, t.role, t.folded, t.terms from pair p join entry_text t on t.key = p.old`
+  select p.key, t.n, t.tenant, t.seq, t.ms, t.role, t.folded || ' ' || p.word, t.terms || array_to_tsvector(array[p.word])
+  from pair p join entry_text t on t.key = p.old`

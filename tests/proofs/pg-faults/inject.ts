@@ -259,6 +259,7 @@ class Trial {
       'derived',
       'summary',
       'entry_text',
+      'search_term',
       'pending_row',
       'pending_text',
       'node',

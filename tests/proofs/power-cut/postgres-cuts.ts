@@ -160,7 +160,18 @@ class Trial {
   }
 }
 
-const tables = ['session', 'entry', 'blob', 'derived', 'summary', 'entry_text', 'pending_row', 'pending_text', 'node']
+const tables = [
+  'session',
+  'entry',
+  'blob',
+  'derived',
+  'summary',
+  'entry_text',
+  'search_term',
+  'pending_row',
+  'pending_text',
+  'node',
+]
 
 function acknowledgedOf(history: History): string[] {
   return [...history.attempts.values()].filter(({ outcome }) => outcome.type === 'acknowledged').map(({ id }) => id)

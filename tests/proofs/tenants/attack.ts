@@ -81,8 +81,18 @@ const leak = `create or replace function pg_temp.leak(t text) returns boolean la
   as $f$ begin raise notice '%', t; return true; end $f$`
 
 /** The first ones have what sessions contain. */
-const tables = ['entry', 'blob', 'derived', 'summary', 'entry_text', 'session', 'pending_row', 'pending_text']
-const readings = tables.flatMap((table, index) => waysToRead(table).slice(0, index < 5 ? Infinity : 3))
+const tables = [
+  'entry',
+  'blob',
+  'derived',
+  'summary',
+  'entry_text',
+  'search_term',
+  'session',
+  'pending_row',
+  'pending_text',
+]
+const readings = tables.flatMap((table, index) => waysToRead(table).slice(0, index < 6 ? Infinity : 3))
 
 function hasCanary(bytes: Buffer, canary: string): boolean {
   return [...formsOf(canary), Buffer.from(canary).toString('hex')].some((form) => bytes.includes(form))
@@ -103,10 +113,11 @@ async function targetsOf(server: PostgresServer, database: string, tenant: strin
 }
 
 async function rowsOf(server: PostgresServer, database: string, tenant: string): Promise<string> {
-  const ofTenant = `t.tenant = '${tenant}' or t.key in (select key from tapetree.session where tenant = '${tenant}')`
-  const digests = tables.map(
-    (table) => `(select md5(string_agg(t::text, ',' order by t::text)) from tapetree.${table} t where ${ofTenant})`,
-  )
+  const ofSession = `t.key in (select key from tapetree.session where tenant = '${tenant}')`
+  const digests = tables.map((table) => {
+    const ofTenant = `t.tenant = '${tenant}'${table === 'search_term' ? '' : ` or ${ofSession}`}`
+    return `(select md5(string_agg(t::text, ',' order by t::text)) from tapetree.${table} t where ${ofTenant})`
+  })
   const [row] = await server.admin(`select concat_ws(' ', ${digests.join(', ')}) as digest`, database)
   return String(row?.['digest'])
 }
@@ -214,6 +225,7 @@ function escapes({ tenant, sha256 }: Target): string[] {
     `select * from pg_stat_activity`,
     `select * from pg_prepared_statements`,
     `select * from pg_stats_ext`,
+    `select * from tapetree.search_term`,
     `select * from ts_stat('select terms from tapetree.entry_text')`,
     `select pg_read_binary_file(pg_relation_filepath('tapetree.entry'))`,
     `select pg_read_file('postgresql.conf')`,
@@ -259,8 +271,9 @@ function statementsFor({ tenant, key, id, term, head, lines, claim, sha256 }: Ta
     `list_sessions('${tenant}', 'active', null, null, '%'' or true or ''1'' like ''', null, false, null, null, null)`,
     `list_sessions('${tenant}', 'active', null, null, '%', null, false, null, null, null)`,
     `list_sessions(null, 'active', null, null, null, null, false, null, null, null)`,
-    `search_texts('${tenant}', 'active', array['%'], null, null, null, null, null, null, null, null, 100)`,
-    `search_texts('${tenant}', 'active', array['%'' or true --'], null, null, null, null, null, null, null, null, 100)`,
-    `search_texts('${tenant}', 'active', array['%'], '!''x''', array['${id}'], null, null, null, null, null, null, 100)`,
+    `search_texts('${tenant}', 'active', array['%'], null, null, null, null, null, null, null, null, 100, '{}')`,
+    `search_texts('${tenant}', 'active', array['%'], null, null, null, null, null, null, null, null, 100, array['%', '%'' or true --'])`,
+    `search_texts('${tenant}', 'active', array['%'' or true --'], null, null, null, null, null, null, null, null, 100, '{}')`,
+    `search_texts('${tenant}', 'active', array['%'], '!''x''', array['${id}'], null, null, null, null, null, null, 100, '{}')`,
   ].map((call) => `select * from tapetree.${call}`)
 }

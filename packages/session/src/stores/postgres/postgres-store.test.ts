@@ -59,11 +59,17 @@ describe.skipIf(missingPostgres !== undefined)('PostgreSQL store', () => {
       'derived',
       'summary',
       'entry_text',
+      'search_term',
       'pending_row',
       'pending_text',
       'node',
     ]
     await server.admin(tables.map((table) => `delete from tapetree.${table};`).join(''), 'sessions')
+  }
+
+  const isNobodyWaiting = async (): Promise<boolean> => {
+    const [row] = await asAdmin(`select count(*)::int from pg_stat_activity where wait_event_type = 'Lock'`)
+    return row?.['count'] === 0
   }
 
   const asAdmin = (statement: string): Promise<Record<string, unknown>[]> => server.admin(statement, 'sessions')
@@ -299,10 +305,66 @@ describe.skipIf(missingPostgres !== undefined)('PostgreSQL store', () => {
       expect(await asAdmin('select from tapetree.derived')).toEqual([])
       await empty()
     })
+  })
 
-    const isNobodyWaiting = async (): Promise<boolean> => {
-      const [row] = await asAdmin(`select count(*)::int from pg_stat_activity where wait_event_type = 'Lock'`)
-      return row?.['count'] === 0
+  describe('a search for a part of a word', () => {
+    const hits = async (store: SessionStore, words: string): Promise<string[]> =>
+      (await store.search({ text: words })).map(({ sessionId }) => sessionId).sort()
+
+    test('finds it after another session with the same word was erased, and no term stays that only that one had', async () => {
+      const store = new SessionStore(openPort())
+      await write(store, 'kept', 'a harbourmaster')
+      await write(store, 'erased', 'the harbourmaster and the lighthouse')
+      expect(await hits(store, 'bourmast')).toEqual(['erased', 'kept'])
+      await store.delete('erased')
+      await store.erase('erased')
+      expect(await hits(store, 'bourmast')).toEqual(['kept'])
+      expect(await asAdmin('select term from tapetree.search_term order by term')).toEqual([
+        { term: 'a' },
+        { term: 'harbourmaster' },
+      ])
+      await empty()
+    })
+
+    test('finds it if more terms have it than are named one by one', async () => {
+      const store = new SessionStore(openPort())
+      const words = Array.from({ length: 600 }, (_, index) => `x${index}common`)
+      await write(store, 'first', words.slice(0, 300).join(' '))
+      await write(store, 'second', words.slice(300).join(' '))
+      expect(await hits(store, 'common')).toEqual(['first', 'second'])
+      expect(await hits(store, '9common')).toEqual(['first', 'second'])
+      expect(await hits(store, '31common')).toEqual(['first', 'second'])
+      expect(await hits(store, '431common common')).toEqual(['second'])
+      await empty()
+    })
+
+    test('a term is kept if a text with it is saved while another one is erased', async () => {
+      const store = new SessionStore(openPort())
+      await write(store, 'erased', 'lighthouse')
+      await hits(store, 'house')
+      await store.delete('erased')
+      await write(store, 'kept', 'lighthouse')
+      const client = await server.connect('app', 'sessions')
+      await client.query('begin')
+      const text = { n: 3, seq: 3, ms: 1, role: 'user', folded: 'lighthouse', terms: ['lighthouse'] }
+      await client.query(
+        `select tapetree.save_texts('local', key, 0, lines, $1) from tapetree.find_session('local', 'kept')`,
+        [JSON.stringify([text])],
+      )
+      const outcome = { isErased: false }
+      const erased = store.erase('erased').then(() => (outcome.isErased = true))
+      while (!outcome.isErased && (await isNobodyWaiting())) await wait(5)
+      await client.query('commit')
+      await client.end()
+      await erased
+      expect(await hits(store, 'ghthou')).toEqual(['kept'])
+      await empty()
+    })
+
+    const write = async (store: SessionStore, id: string, words: string): Promise<void> => {
+      const session = await store.create({ id })
+      await user(session, words)
+      await session.close()
     }
   })
 
@@ -316,7 +378,7 @@ describe.skipIf(missingPostgres !== undefined)('PostgreSQL store', () => {
       await store.search({ text: 'secret' })
       const seen = async (tenant: string): Promise<number[]> => {
         const counts: number[] = []
-        for (const table of ['session', 'entry', 'blob', 'derived', 'summary', 'entry_text']) {
+        for (const table of ['session', 'entry', 'blob', 'derived', 'summary', 'entry_text', 'search_term']) {
           const [row] = await asApp(
             `select set_config('tapetree.tenant', '${tenant}', false); select count(*)::int as n from tapetree.${table}`,
           )
@@ -324,9 +386,9 @@ describe.skipIf(missingPostgres !== undefined)('PostgreSQL store', () => {
         }
         return counts
       }
-      expect(await seen('local')).toEqual([1, 3, 1, 1, 1, 1])
-      expect(await seen('other')).toEqual([0, 0, 0, 0, 0, 0])
-      expect(await seen('')).toEqual([0, 0, 0, 0, 0, 0])
+      expect(await seen('local')).toEqual([1, 3, 1, 1, 1, 1, 1])
+      expect(await seen('other')).toEqual([0, 0, 0, 0, 0, 0, 0])
+      expect(await seen('')).toEqual([0, 0, 0, 0, 0, 0, 0])
       await empty()
     })
 

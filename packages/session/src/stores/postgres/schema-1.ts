@@ -5,6 +5,7 @@
  * - `entry.n` counts the lines of a log. It equals their seq unless lines were lost before they were copied here.
  * - `summary` and `entry_text` are derived from the lines, some time after them; `pending_row` and `pending_text` name
  *   the sessions that they lag behind.
+ * - `search_term` has each term of the texts once, so that a part of a word is looked for among the words, not among the texts.
  * - Readers see one tenant, by row-level security. All writes go through functions that run as the owner of the schema.
  * - Each call names its tenant. A login role in `bound_role` serves one tenant, whatever tenant its statements name.
  */
@@ -94,6 +95,13 @@ create index entry_text_newest on entry_text (tenant, ms desc);
 create index entry_text_folded on entry_text using gin (folded gin_trgm_ops);
 create index entry_text_terms on entry_text using gin (terms);
 
+create table search_term (
+  tenant text collate "C" not null,
+  term text collate "C" not null,
+  primary key (tenant, term)
+);
+create index search_term_parts on search_term using gin (term gin_trgm_ops);
+
 create table bound_role (role name primary key, tenant text collate "C" not null);
 
 -- Small texts that the servers of a tenant share, such as their tokens. An edit has an id, so that it can be repeated.
@@ -137,7 +145,7 @@ end $$;
 do $$
 declare name text;
 begin
-  foreach name in array array['session', 'entry', 'blob', 'derived', 'summary', 'entry_text', 'pending_row', 'pending_text'] loop
+  foreach name in array array['session', 'entry', 'blob', 'derived', 'summary', 'entry_text', 'search_term', 'pending_row', 'pending_text'] loop
     execute format('alter table %I enable row level security', name);
     execute format('create policy one_tenant on %I for select to tapetree_app using (tenant = current_setting(''tapetree.tenant'', true) and (select is_served(current_setting(''tapetree.tenant'', true))))', name);
     execute format('grant select on %I to tapetree_app', name);
@@ -390,6 +398,10 @@ begin
   end if;
 end $$;
 
+-- A text that is saved shares this lock; whoever removes terms that no text has any more holds it alone.
+create function search_term_lock(a_tenant text) returns bigint
+language sql immutable set search_path = tapetree, pg_temp as $$ select hashtextextended(a_tenant, 7461706574726565) $$;
+
 create function save_texts(a_tenant text, a_key bigint, a_from int, a_through int, texts jsonb) returns void
 language plpgsql security definer set search_path = tapetree, pg_temp as $$
 declare now_lines int;
@@ -401,6 +413,11 @@ begin
   update summary set text_lines = a_through where key = a_key and text_lines = a_from;
   -- Another process has saved them.
   if not found then return; end if;
+  perform pg_advisory_xact_lock_shared(search_term_lock(a_tenant));
+  -- In order, so that two processes wait for each other in one direction only.
+  insert into search_term select distinct a_tenant, term
+  from jsonb_to_recordset(texts) as t (terms jsonb), jsonb_array_elements_text(t.terms) as term order by term
+  on conflict do nothing;
   insert into entry_text (key, n, tenant, seq, ms, role, folded, terms)
   select a_key, t.n, a_tenant, t.seq, t.ms, t.role, t.folded,
     array_to_tsvector(array(select jsonb_array_elements_text(t.terms)))
@@ -426,9 +443,16 @@ begin
   return 'moved';
 end $$;
 
+create function quoted_term(term text) returns text
+language sql immutable set search_path = tapetree, pg_temp as $$
+  select '''' || replace(replace(term, '\', '\\'), '''', '''''') || ''''
+$$;
+
 create function erase_session(a_tenant text, a_id text) returns text
 language plpgsql security definer set search_path = tapetree, pg_temp as $$
-declare held session;
+declare
+  held session;
+  erased text[];
 begin
   perform require_tenant(a_tenant);
   select * into held from session where tenant = a_tenant and id = a_id for update;
@@ -437,7 +461,11 @@ begin
   delete from entry where key = held.key;
   delete from blob where key = held.key;
   delete from derived where key = held.key;
+  perform pg_advisory_xact_lock(search_term_lock(a_tenant));
+  erased := array(select distinct unnest(tsvector_to_array(t.terms)) from entry_text t where t.key = held.key);
   delete from entry_text where key = held.key;
+  delete from search_term s where s.tenant = a_tenant and s.term = any (erased)
+    and not exists (select from entry_text t where t.tenant = a_tenant and t.terms @@ quoted_term(s.term)::tsquery);
   delete from summary where key = held.key;
   delete from pending_row where key = held.key;
   delete from pending_text where key = held.key;
@@ -579,7 +607,7 @@ end $$;
 -- Runs as the owner and selects the tenant itself: below a policy, LIKE and @@ cannot use an index.
 create function search_texts(
   a_tenant text, a_place text, patterns text[], query_terms text, ids text[], roles text[],
-  since_ms bigint, until_ms bigint, after_ms bigint, after_id text, after_seq int, max_rows int
+  since_ms bigint, until_ms bigint, after_ms bigint, after_id text, after_seq int, max_rows int, parts text[]
 ) returns table (id text, seq int, role text, line text)
 language plpgsql security definer set search_path = tapetree, pg_temp as $$
 #variable_conflict use_column
@@ -587,10 +615,26 @@ declare
   query text := 'select s.id, t.seq, t.role, e.line from entry_text t join session s on s.key = t.key
     join entry e on e.key = t.key and e.n = t.n where t.tenant = $1 and s.place = $2';
   pattern text;
+  found text[];
+  -- A part that more terms have is looked for in the texts.
+  max_named constant int := 500;
+  -- Whether the terms say which texts to compare.
+  are_named boolean := query_terms is not null or cardinality(parts) > 0;
 begin
   perform require_tenant(a_tenant);
+  foreach pattern in array parts loop
+    execute format('select array_agg(quoted_term(term)) from (
+      select term from search_term where tenant = $1 and term like %L limit $2) s', pattern) into found using a_tenant, max_named + 1;
+    if found is null then return; end if;
+    if cardinality(found) <= max_named then
+      query_terms := concat_ws(' & ', query_terms, '(' || array_to_string(found, ' | ') || ')');
+    else
+      are_named := false;
+    end if;
+  end loop;
   foreach pattern in array patterns loop
-    query := query || format(' and t.folded like %L', pattern);
+    -- The empty text keeps the trigrams of all texts out of the plan where the terms are few.
+    query := query || format(case when are_named then ' and t.folded || '''' like %L' else ' and t.folded like %L' end, pattern);
   end loop;
   if query_terms is not null then query := query || ' and t.terms @@ $3::tsquery'; end if;
   if ids is not null then query := query || ' and s.id = any ($4)'; end if;

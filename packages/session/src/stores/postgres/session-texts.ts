@@ -21,13 +21,14 @@ export async function searchTexts(
   const words = wordsOf(text)
   if (words.length === 0 || limit < 1) return []
   await addTexts(database, tenant, openLog)
+  const { terms, parts } = searchPieces(words)
   const rows = await database.call<Found>(
-    `select id, seq, role, line from tapetree.search_texts($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`,
+    `select id, seq, role, line from tapetree.search_texts($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)`,
     [
       tenant,
       place,
       words.map(containing),
-      termsQuery(words) ?? null,
+      terms.length === 0 ? null : terms.map(quoted).join(' & '),
       among ? [...among] : null,
       roles ?? null,
       since === undefined ? null : msOf(since),
@@ -36,6 +37,7 @@ export async function searchTexts(
       after?.sessionId ?? null,
       after?.seq ?? null,
       Math.min(limit, maxHits),
+      parts.map(containing),
     ],
   )
   return rows.flatMap((row) => hitOf(row, words) ?? [])
@@ -58,15 +60,8 @@ function hitOf({ id, seq, role, line }: Found, words: readonly string[]): Search
   return { sessionId: id, entryId, seq, timestamp, role, snippet, matches: rangesOf(snippet, words, fold) }
 }
 
-/**
- * What the words have in common with whole terms: pairs of characters in scripts without spaces, and the beginnings of
- * words that are too short for trigrams. Longer parts of words are found by their trigrams.
- */
-function termsQuery(words: readonly string[]): string | undefined {
-  const terms = searchPieces(words).map(
-    ({ term, isPrefix }) => `'${term.replaceAll(/['\\]/g, '$&$&')}'${isPrefix ? ':*' : ''}`,
-  )
-  return terms.length === 0 ? undefined : terms.join(' & ')
+function quoted({ term, isPrefix }: { term: string; isPrefix: boolean }): string {
+  return `'${term.replaceAll(/['\\]/g, '$&$&')}'${isPrefix ? ':*' : ''}`
 }
 
 async function addTexts(

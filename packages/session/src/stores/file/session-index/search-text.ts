@@ -66,16 +66,24 @@ export async function matchExpression(
   return all.join(' AND ')
 }
 
-/** Whole terms, or the beginnings of terms, that a text with these words has. Longer parts of words are not among them. */
-export function searchPieces(words: readonly string[]): { term: string; isPrefix: boolean }[] {
-  const found: { term: string; isPrefix: boolean }[] = []
+/** What the terms of a text with these words are like. */
+export interface SearchPieces {
+  /** Each is a term of the text, or the beginning of one. */
+  terms: { term: string; isPrefix: boolean }[]
+  /** Each is in a word of the text. */
+  parts: string[]
+}
+
+export function searchPieces(words: readonly string[]): SearchPieces {
+  const found: SearchPieces = { terms: [], parts: [] }
   for (const word of words.slice(0, maxLookedUpWords)) {
     for (const { type, text } of piecesOf(word)) {
       if (type === 'pairs') {
         const pairs = pairsOf(text)
-        if (pairs.length === 1) found.push({ term: text, isPrefix: true })
-        else for (const term of pairs.slice(0, -1)) found.push({ term, isPrefix: false })
-      } else if (text.length < minPartLength) found.push({ term: text, isPrefix: true })
+        if (pairs.length === 1) found.terms.push({ term: text, isPrefix: true })
+        else for (const term of pairs.slice(0, -1)) found.terms.push({ term, isPrefix: false })
+      } else if (text.length < minPartLength) found.terms.push({ term: text, isPrefix: true })
+      else found.parts.push(text)
     }
   }
   return found
