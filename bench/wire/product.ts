@@ -1,8 +1,10 @@
 import { AgentSession, onlyModel, allowAll, type Model } from '@tapetree/agent'
 import { script, scriptedModel } from '@tapetree/agent/testing'
 import { openFileStore } from '@tapetree/session/stores/file'
+import { openPostgresStore } from '@tapetree/session/stores/postgres'
 import { join } from 'node:path'
 import { TokenStore } from '../../packages/server/src/auth/token-store.ts'
+import { NatsBus } from '../../packages/server/src/bus/nats-bus.ts'
 import { AgentDriver } from '../../packages/server/src/drivers/agent-driver.ts'
 import type { LiveSession } from '../../packages/server/src/live/live-session.ts'
 import { LiveSessions } from '../../packages/server/src/live/live-sessions.ts'
@@ -12,6 +14,10 @@ export interface ProductOptions {
   /** For logs and tokens. */
   folder: string
   sessions: number
+  /** How often text is sent; the server's own pace if absent. */
+  tickMs?: number
+  /** One of several servers on a database. Else the sessions are files. */
+  cluster?: { store: string; bus: string; node: string }
   modelOf?: (sessionId: string) => Model
 }
 
@@ -24,10 +30,14 @@ export interface ProductAddress {
 
 /** The real server: tokens, doors, agents, logs and drafts on the disk. */
 export async function startProduct(options: ProductOptions): Promise<{ address: ProductAddress; live: LiveSession[] }> {
-  const { folder, sessions: count, modelOf = () => scriptedModel(script().text('Hello.')) } = options
-  const store = openFileStore({ folder: join(folder, 'sessions') })
+  const { folder, sessions: count, tickMs, cluster, modelOf = () => scriptedModel(script().text('Hello.')) } = options
+  const store = cluster
+    ? openPostgresStore({ url: cluster.store, node: cluster.node, leaseMs: 10_000 })
+    : openFileStore({ folder: join(folder, 'sessions') })
+  const bus = cluster && (await NatsBus.open({ url: cluster.bus, node: cluster.node }))
   const sessions = new LiveSessions({
     store,
+    ...(tickMs !== undefined && { tickMs }),
     openDriver: async (sessionId) => {
       const models = onlyModel(modelOf(sessionId))
       const agent = { store, sessionId, models, tools: () => [], gate: () => allowAll, hasSubagents: false, cwd: '/' }
@@ -40,7 +50,7 @@ export async function startProduct(options: ProductOptions): Promise<{ address: 
     },
   })
   const tokens = await TokenStore.open({ file: join(folder, 'tokens.json') })
-  const server = await startServer({ tenants: new Map([['default', sessions]]), tokens })
+  const server = await startServer({ tenants: new Map([['default', sessions]]), tokens, ...(bus && { bus }) })
   const live: LiveSession[] = []
   for (let index = 0; index < count; index++) live.push(await sessions.get(await sessions.create({ cwd: '/' })))
   const token = tokens.takeFirstToken() as string

@@ -44,6 +44,8 @@ describe.skipIf(missing !== undefined)('servers that form one service', () => {
   async function client({ url: baseUrl, token }: Served, sessionId: string): Promise<RemoteSession> {
     const opened = await RemoteSession.open({ baseUrl, token, sessionId })
     onTestFinished(() => opened.close())
+    // The node whose client comes first owns the session.
+    await opened.ready
     return opened
   }
 

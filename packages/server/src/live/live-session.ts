@@ -83,6 +83,7 @@ export class LiveSession {
   #stopTicks: (() => void) | undefined
   #ticks = 0
   #isWoken = false
+  #isRelaying = false
   #isClosed = false
   #pause: Pause | null = null
   /** The connection to the node that owns the session, and the state there. */
@@ -394,6 +395,7 @@ export class LiveSession {
       },
       onRewritten: () => this.#options.onBroken?.(),
       onOwner: (node) => (node === undefined ? this.#disconnect() : this.#connect(node)),
+      isTold: () => this.#relayed !== undefined,
     })
   }
 
@@ -408,7 +410,7 @@ export class LiveSession {
           kind,
           end: off + text.length,
         })),
-      takeText: (text) => this.#takeText(text),
+      takeText: (text) => this.#takeRelayed(text),
       takeState: (values) => {
         this.#shown = { ...this.#shown, ...values }
         this.#showState()
@@ -501,6 +503,20 @@ export class LiveSession {
   #takeText(text: LiveText): void {
     this.inFlight.take(text)
     this.#stopTicks ??= tickerOf(this.#tickMs).add(() => this.#tick())
+  }
+
+  /** The owner has waited for more text already, so that screens get it at once. Hidden ones get it less often. */
+  #takeRelayed(text: LiveText): void {
+    this.inFlight.take(text)
+    if (this.#connections.values().some(({ isHidden }) => isHidden)) {
+      this.#stopTicks ??= tickerOf(this.#tickMs).add(() => this.#tick())
+    }
+    if (this.#isRelaying) return
+    this.#isRelaying = true
+    queueMicrotask(() => {
+      this.#isRelaying = false
+      this.#pumpAll(({ isHidden }) => !isHidden)
+    })
   }
 
   #tick(): void {

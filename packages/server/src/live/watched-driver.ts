@@ -21,6 +21,8 @@ export interface WatchSink {
   onRewritten: () => void
   /** The node that owns the session has changed; undefined if none does. */
   onOwner?: (node: string | undefined) => void
+  /** Whether the owner announces lines and sends text, so that looking for them can take its time. */
+  isTold?: () => boolean
 }
 
 /** How often the log is polled if its store does not report changes. Text in flight is polled as often during a run. */
@@ -140,7 +142,7 @@ export class WatchedDriver implements SessionDriver {
       await this.#hearDraft()
       await this.#lookForOwner()
     }
-    this.#following = this.#lookAgain(look)
+    this.#following = this.#lookAgain(look, () => this.isBusy && sink.isTold?.() !== true)
   }
 
   /** Reads the log now: there may be more lines, or another owner. */
@@ -165,7 +167,7 @@ export class WatchedDriver implements SessionDriver {
     await this.#following
   }
 
-  async #lookAgain(look: () => Promise<void>): Promise<void> {
+  async #lookAgain(look: () => Promise<void>, isInHurry: () => boolean): Promise<void> {
     const { signal } = this.#closing
     while (!signal.aborted) {
       const over = new AbortController()
@@ -175,7 +177,7 @@ export class WatchedDriver implements SessionDriver {
       const changed = this.session.changed(either).catch(() => new Promise<void>(() => undefined))
       // A failed read may succeed later, for example on a network folder.
       await look().catch(() => undefined)
-      const waited = this.#clock.wait(this.isBusy ? lookEveryMs.running : lookEveryMs.quiet, either)
+      const waited = this.#clock.wait(isInHurry() ? lookEveryMs.running : lookEveryMs.quiet, either)
       await Promise.race([changed, waited.catch(() => undefined)])
       over.abort('looked')
     }

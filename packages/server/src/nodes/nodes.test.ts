@@ -48,6 +48,8 @@ async function nodes(
     const client = async (id: string): Promise<RemoteSession> => {
       const opened = await RemoteSession.open({ baseUrl: server.server.url, token, sessionId, client: { id } })
       cleanUps.push(() => opened.close())
+      // The node whose client comes first owns the session.
+      await opened.ready
       return opened
     }
     all.push({ name, server, bus, client })
