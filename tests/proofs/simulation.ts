@@ -1,0 +1,87 @@
+import type { FigureContext, FigureResult } from '../../scripts/figure/figure.ts'
+import { catchMutant, caughtLine } from './mutants/catch-mutant.ts'
+import { playHistory, type HistoryOptions, type HistoryResult } from './simulation/history.ts'
+import { mutants } from './simulation/mutants.ts'
+
+export const name = 'simulation'
+export const claim =
+  'A simulated cluster on one database runs no tool twice and loses no message, whatever dies, pauses, is cut off or has the wrong time.'
+
+export const sizes = {
+  ci: { nodes: 200, hours: 5 },
+  full: { nodes: 200, hours: 500 },
+}
+const maxFailures = 3
+
+/** One hour of a large cluster, where much is idle. */
+const large = { hours: 1, sessions: 6, faultEveryMs: 4000 }
+/** A cluster in which a fault shows soon. */
+const small = { nodes: 8, hours: 0.15, sessions: 8, faultEveryMs: 3000 }
+
+/**
+ * Each hour is a history of its own, with its own seed. Then faults of the cluster's own code, one by one, each of which must show.
+ * `SIMULATION_CASE` plays one history and tells of it.
+ */
+export async function run(context: FigureContext): Promise<FigureResult> {
+  const trial = new Trial(context)
+  const chosen = process.env['SIMULATION_CASE']
+  const { nodes, hours } = sizes[context.size]
+  if (chosen !== undefined) await trial.tell(chosen)
+  else {
+    await trial.play(nodes, hours)
+    await trial.catchMutants()
+  }
+  return { ok: trial.problems === 0, figures: { ...trial.figures, problems: trial.problems } }
+}
+
+class Trial {
+  readonly figures: Record<string, number> = { hours: 0 }
+  problems = 0
+  readonly #context: FigureContext
+
+  constructor(context: FigureContext) {
+    this.#context = context
+  }
+
+  async play(nodes: number, hours: number): Promise<void> {
+    for (let hour = 1; hour <= hours && this.problems < maxFailures; hour++) {
+      await this.#play({ ...large, nodes, seed: this.#nextSeed() })
+      this.figures['hours'] = hour
+      if (hour % 10 === 0) this.#context.say(`${hour} hours, ${this.figures['runs']} runs`)
+    }
+  }
+
+  /** `seed:nodes`, of a large cluster. */
+  async tell(chosen: string): Promise<void> {
+    const [seed = 0, nodes = sizes.ci.nodes] = chosen.split(':').map(Number)
+    await this.#play({ ...large, nodes, seed, say: this.#context.say })
+  }
+
+  async catchMutants(): Promise<void> {
+    const { say } = this.#context
+    this.figures['mutants'] = 0
+    for (const [fault, { add = () => () => undefined, rules = {} }] of Object.entries(mutants)) {
+      const caught = await catchMutant(add, () => playHistory({ ...small, seed: this.#nextSeed(), rules }))
+      say(caughtLine(fault, caught))
+      if (caught) this.figures['mutants']++
+      else this.problems++
+    }
+  }
+
+  async #play(options: HistoryOptions): Promise<void> {
+    this.#take(options, await playHistory(options))
+  }
+
+  #take({ seed, nodes }: HistoryOptions, { problems, figures }: HistoryResult): void {
+    const { say } = this.#context
+    for (const [figure, value] of Object.entries(figures)) this.figures[figure] = (this.figures[figure] ?? 0) + value
+    if (problems.length === 0) return
+    this.problems++
+    for (const problem of problems.slice(0, 5)) say(`PROBLEM ${problem}`)
+    say(`  again: SIMULATION_CASE=${seed}:${nodes} npm run proof simulation`)
+  }
+
+  #nextSeed(): number {
+    return Math.floor(this.#context.random() * 2 ** 32)
+  }
+}
