@@ -1,6 +1,6 @@
 import { systemClock, type Clock } from '@tapetree/agent/run'
 import { closeCodes } from '@tapetree/client/protocol'
-import { SessionError, type CreateOptions, type SessionStore } from '@tapetree/session'
+import { SessionError, type CreateOptions, type Session, type SessionStore } from '@tapetree/session'
 import type { Line } from '@tapetree/session/format'
 import { draining } from './commands.ts'
 import { Listeners } from '@tapetree/session/util/listeners'
@@ -190,8 +190,21 @@ export class LiveSessions {
     else await this.#leaving.get(sessionId)
   }
 
+  /**
+   * Closes the live session of an earlier claim, if another process has taken the session over and this one has claimed
+   * it again. Its clients come back.
+   */
+  async closeOutdated(session: Session): Promise<void> {
+    const live = await this.peek(session.id)
+    if (live && !live.isWatched && live.session.sharedKey !== session.sharedKey) await this.#closeBroken(session.id)
+  }
+
   get isDraining(): boolean {
     return this.#isDraining
+  }
+
+  get isClosing(): boolean {
+    return this.#closing.signal.aborted
   }
 
   /**

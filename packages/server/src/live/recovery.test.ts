@@ -1,8 +1,10 @@
 import { AgentSession, onlyModel, allowAll } from '@tapetree/agent'
 import { FakeClock, script, scriptedModel, type ScriptBuilder } from '@tapetree/agent/testing'
-import { memoryStore, text, type Session, type SessionStore } from '@tapetree/session'
+import { memoryStore, SessionStore, text, type Session } from '@tapetree/session'
 import { fromDisk, type DiskLine } from '@tapetree/session/format'
+import { MemoryLogStore } from '@tapetree/session/log-store'
 import { openFileStore } from '@tapetree/session/stores/file'
+import { changedPort } from '@tapetree/session/testing'
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
@@ -14,7 +16,7 @@ import { agentSessions } from '../drivers/agent-sessions.ts'
 import { AgentDriver } from '../drivers/agent-driver.ts'
 import { LiveSessions } from './live-sessions.ts'
 import { LocalSession } from '../local/local-session.ts'
-import { decideRecovery, recoverSessions, type Evidence, type RecoveryPolicy } from './recovery.ts'
+import { decideRecovery, recoverAbandoned, recoverSessions, type Evidence, type RecoveryPolicy } from './recovery.ts'
 
 /** Allows for a busy machine. */
 const patiently = { timeout: 20_000 }
@@ -123,6 +125,71 @@ describe('the decision about an interrupted session', () => {
     ],
   ])('%s', (_, evidence, policy, expected) => {
     expect(decideRecovery(evidence, { policy, since: 5, owners: ['server'] }).type).toBe(expected)
+  })
+})
+
+describe('a server that takes over from one that has died', () => {
+  /** A store in which another process takes a session over and dies, as often as it is asked for abandoned sessions. */
+  function taken(): { store: SessionStore; clock: FakeClock; ids: string[] } {
+    const clock = new FakeClock()
+    const ids: string[] = []
+    const port = changedPort(new MemoryLogStore(), {
+      store: (inner) => ({
+        claimAbandoned: async (scope) => {
+          const claims = await Promise.all(ids.map((id) => inner.claim(scope, id, { insist: true })))
+          return claims.flatMap((each, index) =>
+            each.type === 'claimed' ? [{ sessionId: ids[index] as string, log: each.log }] : [],
+          )
+        },
+      }),
+      // The server has not been told yet that it had lost the session.
+      log: () => ({ lost: new AbortController().signal }),
+    })
+    return { clock, ids, store: new SessionStore(port, { now: () => new Date(clock.now()) }) }
+  }
+
+  test('resumes a session that was live here before', async () => {
+    const { store, clock, ids } = taken()
+    const sessions = place(store, clock)
+    const id = await leave(store, inTheMiddle)
+    const before = await sessions.get(id)
+    ids.push(id)
+    expect(await recoverAbandoned(sessions, { clock })).toEqual([{ sessionId: id, step: { type: 'resume' } }])
+    await settled(sessions, id)
+    expect((await types(store, id)).at(-1)).toBe('run_end completed')
+    const live = await sessions.get(id)
+    expect(live).not.toBe(before)
+    expect(await live.perform('c', 'me', { op: 'rename', args: { name: 'mine again' } })).toMatchObject({ ok: true })
+  })
+
+  test('tries again if it fails, and keeps the session meanwhile', async () => {
+    const { store, clock, ids } = taken()
+    const id = await leave(store, inTheMiddle)
+    ids.push(id)
+    let failures = 2
+    const model = scriptedModel(script().text('Done.'))
+    const sessions = new LiveSessions({
+      store,
+      clock,
+      create: () => Promise.reject(new Error('not here')),
+      openDriver: async (sessionId) => {
+        if (failures-- > 0) throw new Error('no answer')
+        const options = { models: onlyModel(model), tools: () => [model.tool('act')], gate: () => allowAll }
+        const agent = await AgentSession.open({ store, sessionId, cwd: '/', hasSubagents: false, ...options })
+        return new AgentDriver({ agent })
+      },
+    })
+    cleanUps.push(() => sessions.close())
+    const recovering = recoverAbandoned(sessions, { clock })
+    for (let attempt = 0; attempt < 2; attempt++) {
+      await vi.waitFor(() => expect(clock.waits[0]).toBe(1000), patiently)
+      await using other = await store.open(id, { readOnly: true })
+      expect(await other.currentOwner()).toBeDefined()
+      clock.advance(1000)
+    }
+    expect(await recovering).toEqual([{ sessionId: id, step: { type: 'resume' } }])
+    await settled(sessions, id)
+    expect((await types(store, id)).at(-1)).toBe('run_end completed')
   })
 })
 

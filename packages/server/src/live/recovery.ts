@@ -53,6 +53,9 @@ const hourMs = 60 * 60_000
 const longestRunMs = 24 * hourMs
 const pageSize = 100
 const sideBySide = 4
+/** A failed attempt to continue an abandoned session is repeated so often, with this pause. */
+const maxMore = 10
+const againMs = 1000
 
 /**
  * On server start: finds sessions that the previous server left interrupted, and acts on them. Changes nothing
@@ -73,12 +76,21 @@ export async function recoverAbandoned(
   sessions: LiveSessions,
   options: RecoveryOptions = {},
 ): Promise<Recovered[] | undefined> {
+  const { clock = systemClock } = options
   const abandoned = await sessions.store.openAbandoned({ limit: pageSize })
   if (!abandoned) return undefined
   const takeOver = async (session: Session, decide: Decide): ReturnType<typeof recover> => {
-    const step = await recover(sessions, session.id, { decide, isHeld: true })
+    await sessions.closeOutdated(session)
+    const attempt = (): ReturnType<typeof recover> => recover(sessions, session.id, { decide, isHeld: true })
+    let step = await attempt()
+    // Once it is closed, no other server looks for it.
+    for (let more = maxMore; step.type === 'failed' && more > 0; more--) {
+      if (session.storage.type === 'lost' || sessions.isClosing) break
+      await clock.wait(againMs)
+      step = await attempt()
+    }
     // Whoever has opened it meanwhile keeps it.
-    await session.close()
+    await session.close({ handOver: step.type === 'failed' && sessions.isClosing })
     return step
   }
   return recoverEach(abandoned, takeOver, options)
