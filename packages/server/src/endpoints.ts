@@ -18,7 +18,13 @@ import { addPage } from './http/routes/page.ts'
 import { findWebApp } from './http/routes/web-app.ts'
 import type { LiveSessions } from './live/live-sessions.ts'
 import { NodeLink } from './nodes/node-link.ts'
-import { recoverAbandoned, recoverSessions, type Recovered, type RecoveryOptions } from './live/recovery.ts'
+import {
+  recoverAbandoned,
+  recoverOpened,
+  recoverSessions,
+  type Recovered,
+  type RecoveryOptions,
+} from './live/recovery.ts'
 import type { Log } from './observe/log.ts'
 import { notReadyReason, StorageCheck } from './observe/readiness.ts'
 import { logRequest, observeRequests } from './observe/requests.ts'
@@ -172,6 +178,7 @@ async function takeOverAbandoned(
     ...options
   }: RecoveryOptions & { clock: Clock; closing: AbortSignal; failed: (error: unknown) => void },
 ): Promise<void> {
+  let stop: (() => void) | undefined
   for (let canTell = true; canTell && !closing.aborted;) {
     if (!sessions.isDraining) {
       canTell = await recoverAbandoned(sessions, options).then(
@@ -182,8 +189,11 @@ async function takeOverAbandoned(
         },
       )
     }
-    if (canTell) await options.clock.wait(abandonedEveryMs, closing).catch(() => undefined)
+    if (!canTell) break
+    stop ??= recoverOpened(sessions, options)
+    await options.clock.wait(abandonedEveryMs, closing).catch(() => undefined)
   }
+  stop?.()
 }
 
 /** How often a server looks for sessions of servers that have died. */

@@ -9,7 +9,7 @@ import { z } from 'zod'
 import { AgentDriver } from '../../../packages/server/src/drivers/agent-driver.ts'
 import { recover } from '../../../packages/server/src/endpoints.ts'
 import { LiveSessions } from '../../../packages/server/src/live/live-sessions.ts'
-import { recoverAbandoned } from '../../../packages/server/src/live/recovery.ts'
+import { recoverAbandoned, recoverOpened, type RecoveryOptions } from '../../../packages/server/src/live/recovery.ts'
 import type { EndpointOptions } from '../../../packages/server/src/server-options.ts'
 import { Database } from '../../../packages/session/src/stores/postgres/database.ts'
 import { PostgresLogStore } from '../../../packages/session/src/stores/postgres/postgres-store.ts'
@@ -94,11 +94,13 @@ export class ClusterNode {
   /** The same without the search at the start, which takes most of the time of a simulation. */
   async #takeOver(): Promise<void> {
     const { signal } = this.#closing
+    const options: RecoveryOptions = {
+      policy: 'resume',
+      onRecovered: ({ sessionId, step }) => this.#parts.referee.recovered(this, sessionId, step.type),
+    }
+    recoverOpened(this.sessions, options)
     while (!signal.aborted) {
-      await recoverAbandoned(this.sessions, {
-        policy: 'resume',
-        onRecovered: ({ sessionId, step }) => this.#parts.referee.recovered(this, sessionId, step.type),
-      }).catch(() => undefined)
+      await recoverAbandoned(this.sessions, options).catch(() => undefined)
       await systemClock.wait(abandonedEveryMs, signal).catch(() => undefined)
     }
   }

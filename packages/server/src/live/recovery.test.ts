@@ -16,7 +16,14 @@ import { agentSessions } from '../drivers/agent-sessions.ts'
 import { AgentDriver } from '../drivers/agent-driver.ts'
 import { LiveSessions } from './live-sessions.ts'
 import { LocalSession } from '../local/local-session.ts'
-import { decideRecovery, recoverAbandoned, recoverSessions, type Evidence, type RecoveryPolicy } from './recovery.ts'
+import {
+  decideRecovery,
+  recoverAbandoned,
+  recoverOpened,
+  recoverSessions,
+  type Evidence,
+  type RecoveryPolicy,
+} from './recovery.ts'
 
 /** Allows for a busy machine. */
 const patiently = { timeout: 20_000 }
@@ -160,6 +167,31 @@ describe('a server that takes over from one that has died', () => {
     const live = await sessions.get(id)
     expect(live).not.toBe(before)
     expect(await live.perform('c', 'me', { op: 'rename', args: { name: 'mine again' } })).toMatchObject({ ok: true })
+  })
+
+  test('continues a session that a client opens before it is found to be abandoned', async () => {
+    const { store, clock } = fakes()
+    const sessions = place(store, clock)
+    const ids = [await leave(store, inTheMiddle), await leave(store, inTheMiddle)] as const
+    const stop = recoverOpened(sessions, { clock })
+    const live = await sessions.get(ids[0])
+    await live.perform('c', 'me', { op: 'rename', args: { name: 'mine' } })
+    await vi.waitFor(async () => expect((await types(store, ids[0])).at(-1)).toBe('run_end completed'), patiently)
+    stop()
+    await sessions.get(ids[1])
+    expect((await types(store, ids[1])).at(-1)).toBe('assistant')
+  })
+
+  test('leaves a session that a client opens as it is, if nothing was interrupted', async () => {
+    const { store, clock } = fakes()
+    const sessions = place(store, clock)
+    const id = await leave(store, (session) => session.appendSessionInfo('quiet'))
+    const recovered: string[] = []
+    recoverOpened(sessions, { clock, onRecovered: ({ sessionId }) => recovered.push(sessionId) })
+    const live = await sessions.get(id)
+    await live.perform('c', 'me', { op: 'rename', args: { name: 'still quiet' } })
+    expect(await types(store, id)).toEqual([])
+    expect(recovered).toEqual([])
   })
 
   test('tries again if it fails, and keeps the session meanwhile', async () => {

@@ -1,6 +1,7 @@
 import { planResume, systemClock, type Clock, type ResumePlan } from '@tapetree/agent/run'
 import { newId, SessionError, type Cause, type Session, type SessionInfo } from '@tapetree/session'
 import { fromDisk, type DiskLine } from '@tapetree/session/format'
+import type { LiveSession } from './live-session.ts'
 import type { LiveSessions } from './live-sessions.ts'
 import { serverOwner } from './driver.ts'
 import { RequestProblem } from '../util/problem-error.ts'
@@ -117,6 +118,27 @@ async function recoverEach<T extends { id: string }>(
   }
   await Promise.all(Array.from({ length: sideBySide }, work))
   return all
+}
+
+/**
+ * While the server runs: acts in the same way on interrupted sessions that a client opens before `recoverAbandoned` finds
+ * them. They are claimed from then on, and once they are closed again, no server looks for them. The returned function
+ * ends this.
+ */
+export function recoverOpened(sessions: LiveSessions, options: RecoveryOptions = {}): () => void {
+  const { policy = 'resume', withinMs = hourMs, clock = systemClock, owners = [serverOwner], onRecovered } = options
+  const continueRun = async ({ driver, session }: LiveSession): Promise<void> => {
+    if (session.openRun === null && session.inbox.messages.length === 0 && !(await driver.canResume())) return
+    const since = clock.now() - withinMs
+    const decide = (evidence: Evidence): RecoveryStep => decideRecovery(evidence, { policy, since, owners })
+    const step = await recover(sessions, session.id, { decide })
+    if (step.type !== 'leave') onRecovered?.({ sessionId: session.id, step })
+  }
+  return sessions.observe((live) => {
+    // If it is closed meanwhile, whoever opens it next does this.
+    continueRun(live).catch(() => undefined)
+    return () => undefined
+  })
 }
 
 export function decideRecovery(
