@@ -59,6 +59,8 @@ class History {
   readonly #clients: Clients
   readonly #nodes: ClusterNode[] = []
   readonly #keeper = new Life('keeper')
+  /** Nodes that were told to end. */
+  readonly #stopping = new Set<Life>()
   #faults = 0
   #lives = 0
 
@@ -184,7 +186,7 @@ class History {
     if (life.isDead) return
     this.#referee.noted(`${life.name} dies`)
     this.#world.kill(life)
-    this.#startLater(index, { isSearching: false })
+    this.#startLater(index, { isSearching: this.#stopping.has(life) })
   }
 
   #startLater(index: number, options: { isSearching: boolean }): void {
@@ -211,6 +213,7 @@ class History {
     const node = this.#nodes[index] as ClusterNode
     const { life } = node
     if (life.isDead) return
+    this.#stopping.add(life)
     const end = (): void => {
       if (life.isDead) return
       this.#referee.noted(`${life.name} has ended`)
