@@ -7,10 +7,8 @@ import { script, scriptedModel, type ScriptBuilder } from '@tapetree/agent/testi
 import { SessionStore } from '@tapetree/session'
 import { z } from 'zod'
 import { AgentDriver } from '../../../packages/server/src/drivers/agent-driver.ts'
-import { recover } from '../../../packages/server/src/endpoints.ts'
 import { LiveSessions } from '../../../packages/server/src/live/live-sessions.ts'
 import { recoverAbandoned, recoverOpened, type RecoveryOptions } from '../../../packages/server/src/live/recovery.ts'
-import type { EndpointOptions } from '../../../packages/server/src/server-options.ts'
 import { Database } from '../../../packages/session/src/stores/postgres/database.ts'
 import { PostgresLogStore } from '../../../packages/session/src/stores/postgres/postgres-store.ts'
 import type { Link, Network } from './network.ts'
@@ -26,11 +24,6 @@ const idleMs = 30_000
 
 const redactor = createRedactor()
 const schema = z.looseObject({ ms: z.number() })
-
-interface Recovered {
-  sessionId: string
-  step: string
-}
 
 export interface NodeParts {
   world: World
@@ -49,7 +42,7 @@ export class ClusterNode {
   readonly #tools: readonly Tool[]
 
   /** Call it as part of the life of the node. */
-  constructor(life: Life, parts: NodeParts, { isSearching }: { isSearching: boolean }) {
+  constructor(life: Life, parts: NodeParts) {
     this.life = life
     this.#parts = parts
     const { network } = parts
@@ -65,8 +58,7 @@ export class ClusterNode {
       onProblem: () => undefined,
     })
     this.#tools = [this.#tool('pay', 'never'), this.#tool('look', 'safe')]
-    if (isSearching) this.#recover()
-    else void this.#takeOver()
+    void this.#takeOver()
   }
 
   /** Creates the session unless it exists. */
@@ -81,17 +73,7 @@ export class ClusterNode {
     await this.#store.close()
   }
 
-  /** What a server does: it looks through all sessions at its start, and takes over those of dead nodes from then on. */
-  #recover(): void {
-    const log = {
-      info: ({ sessionId, step }: Recovered) => this.#parts.referee.recovered(this, sessionId, step),
-      error: () => undefined,
-    }
-    const endpoints = { tenants: new Map([['local', this.sessions]]), recovery: 'resume', log }
-    recover(endpoints as unknown as EndpointOptions, { clock: systemClock, closing: this.#closing.signal })
-  }
-
-  /** The same without the search at the start, which takes most of the time of a simulation. */
+  /** As a server does, without its search through all sessions at its start, which takes most of the time of a simulation. */
   async #takeOver(): Promise<void> {
     const { signal } = this.#closing
     const options: RecoveryOptions = {

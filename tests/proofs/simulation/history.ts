@@ -59,8 +59,6 @@ class History {
   readonly #clients: Clients
   readonly #nodes: ClusterNode[] = []
   readonly #keeper = new Life('keeper')
-  /** Nodes that were told to end. */
-  readonly #stopping = new Set<Life>()
   #faults = 0
   #lives = 0
 
@@ -85,7 +83,7 @@ class History {
   async play(): Promise<HistoryResult> {
     const { nodes, sessions } = this.#options
     await this.#world.play(this.#keeper, async () => {
-      for (let index = 0; index < nodes; index++) await this.#start(index, { isSearching: false })
+      for (let index = 0; index < nodes; index++) await this.#start(index)
       for (let index = 0; index < sessions; index++) {
         this.#world.post(this.#clients.life, () => void this.#clients.converse())
       }
@@ -112,22 +110,18 @@ class History {
     return this.#referee.problems.length >= maxProblems
   }
 
-  /** Starts a node in this place. Only the search at the start of a server finds the runs that a stopped node has left. */
-  #start(index: number, { isSearching }: { isSearching: boolean }): Promise<void> {
+  /** Starts a node in this place. */
+  #start(index: number): Promise<void> {
     const life = new Life(`n${index}.${++this.#lives}`)
     life.skewMs = Math.round(this.#world.between(-120_000, 120_000))
     life.rate = this.#world.between(0.999, 1.001)
     return new Promise((resolve) => {
       this.#world.post(life, () => {
-        this.#nodes[index] = new ClusterNode(
-          life,
-          {
-            world: this.#world,
-            network: this.#network,
-            referee: this.#referee,
-          },
-          { isSearching },
-        )
+        this.#nodes[index] = new ClusterNode(life, {
+          world: this.#world,
+          network: this.#network,
+          referee: this.#referee,
+        })
         this.#world.post(this.#keeper, resolve)
       })
     })
@@ -155,7 +149,7 @@ class History {
     const faults: [number, () => void][] = [
       [20, () => this.#kill(index)],
       [25, () => this.#pause(node)],
-      [3, () => (note('is stopped'), this.#stop(index))],
+      [8, () => (note('is stopped'), this.#stop(index))],
       [8, () => (note('is cut off'), (link.upCutUntil = link.downCutUntil = until(500, 40_000)))],
       [8, () => (note('sends nothing'), (link.upCutUntil = until(500, 40_000)))],
       [8, () => (note('hears nothing'), (link.downCutUntil = until(500, 40_000)))],
@@ -186,13 +180,13 @@ class History {
     if (life.isDead) return
     this.#referee.noted(`${life.name} dies`)
     this.#world.kill(life)
-    this.#startLater(index, { isSearching: this.#stopping.has(life) })
+    this.#startLater(index)
   }
 
-  #startLater(index: number, options: { isSearching: boolean }): void {
+  #startLater(index: number): void {
     const node = this.#nodes[index]
     this.#world.at(this.#world.now + this.#world.between(500, 60_000), this.#keeper, () => {
-      if (this.#nodes[index] === node) void this.#start(index, options)
+      if (this.#nodes[index] === node) void this.#start(index)
     })
   }
 
@@ -213,12 +207,11 @@ class History {
     const node = this.#nodes[index] as ClusterNode
     const { life } = node
     if (life.isDead) return
-    this.#stopping.add(life)
     const end = (): void => {
       if (life.isDead) return
       this.#referee.noted(`${life.name} has ended`)
       this.#world.kill(life)
-      this.#startLater(index, { isSearching: true })
+      this.#startLater(index)
     }
     this.#world.post(life, () => {
       void node

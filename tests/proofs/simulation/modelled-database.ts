@@ -163,6 +163,7 @@ export class ModelledDatabase {
       claim_abandoned: (values) => this.#claimAbandoned(values),
       reclaim_session: (values) => this.#reclaim(values),
       release_session: (values) => this.#release(values),
+      hand_over_session: (values) => this.#handOver(values),
       owner_of: ([tenant, key]) => this.#ownerOf(this.#at(tenant, key)),
       put_blob: (values) => this.#putBlob(values),
       save_row: (values) => this.#saveRow(values),
@@ -300,6 +301,10 @@ export class ModelledDatabase {
 
   #give(session: SessionRow, node: string | null, claim: string | null): void {
     if (node !== null && this.rules.raisesTerms) session.term++
+    this.#setOwner(session, node, claim)
+  }
+
+  #setOwner(session: SessionRow, node: string | null, claim: string | null): void {
     this.#owned.get(session.node ?? '')?.delete(session)
     session.node = node
     session.claim = claim
@@ -352,6 +357,11 @@ export class ModelledDatabase {
   #release([tenant, key, claim]: Values): void {
     const session = this.#at(tenant, key)
     if (session && (session.claim === claim || !this.rules.comparesClaims)) this.#give(session, null, null)
+  }
+
+  #handOver([tenant, key, claim]: Values): void {
+    const session = this.#at(tenant, key)
+    if (session && session.claim === claim) this.#setOwner(session, nobody, session.claim)
   }
 
   #ownerOf(session: SessionRow | undefined): string | null {
@@ -500,6 +510,9 @@ export class ModelledDatabase {
       .map(({ session: { id, entries }, text: { seq, role, n } }) => ({ id, seq, role, line: entries[n - 1]?.line }))
   }
 }
+
+/** Owns the sessions that a node has handed over. No node has this id. */
+const nobody = '00000000-0000-0000-0000-000000000000'
 
 function placeOf({ key, term, head, entries }: SessionRow): Row {
   return { key, term, head, lines: entries.length }
