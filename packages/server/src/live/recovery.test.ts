@@ -137,9 +137,10 @@ describe('the decision about an interrupted session', () => {
 
 describe('a server that takes over from one that has died', () => {
   /** A store in which another process takes a session over and dies, as often as it is asked for abandoned sessions. */
-  function taken(): { store: SessionStore; clock: FakeClock; ids: string[] } {
+  function taken(): { store: SessionStore; clock: FakeClock; ids: string[]; handedOver: string[] } {
     const clock = new FakeClock()
     const ids: string[] = []
+    const handedOver: string[] = []
     const port = changedPort(new MemoryLogStore(), {
       store: (inner) => ({
         claimAbandoned: async (scope) => {
@@ -149,10 +150,16 @@ describe('a server that takes over from one that has died', () => {
           )
         },
       }),
-      // The server has not been told yet that it had lost the session.
-      log: () => ({ lost: new AbortController().signal }),
+      log: (log, { sessionId }) => ({
+        // The server has not been told yet that it had lost the session.
+        lost: new AbortController().signal,
+        handOver: async () => {
+          handedOver.push(sessionId)
+          await log.close()
+        },
+      }),
     })
-    return { clock, ids, store: new SessionStore(port, { now: () => new Date(clock.now()) }) }
+    return { clock, ids, handedOver, store: new SessionStore(port, { now: () => new Date(clock.now()) }) }
   }
 
   test('resumes a session that was live here before', async () => {
@@ -192,6 +199,37 @@ describe('a server that takes over from one that has died', () => {
     await live.perform('c', 'me', { op: 'rename', args: { name: 'still quiet' } })
     expect(await types(store, id)).toEqual([])
     expect(recovered).toEqual([])
+  })
+
+  test('hands the session over if it is stopped after it has begun to continue it', async () => {
+    const { store, clock, ids, handedOver } = taken()
+    const id = await leave(store, inTheMiddle)
+    ids.push(id)
+    const suspended = Promise.withResolvers<void>()
+    const model = scriptedModel(script().wait(minuteMs).text('Done.'), { clock })
+    const sessions = new LiveSessions({
+      store,
+      clock,
+      create: () => Promise.reject(new Error('not here')),
+      openDriver: async (sessionId) => {
+        const options = { models: onlyModel(model), tools: () => [model.tool('act')], gate: () => allowAll }
+        const agent = await AgentSession.open({ store, sessionId, cwd: '/', hasSubagents: false, ...options })
+        const driver = new AgentDriver({ agent })
+        const { perform, suspend } = driver
+        return Object.assign(driver, {
+          perform: async (...args: Parameters<typeof perform>) => {
+            const result = await perform.apply(driver, args)
+            void sessions.close()
+            await suspended.promise
+            return result
+          },
+          suspend: () => suspend.apply(driver).finally(suspended.resolve),
+        })
+      },
+    })
+    await recoverAbandoned(sessions, { clock })
+    expect((await types(store, id)).at(-1)).toBe('tool')
+    expect(handedOver).toEqual([id])
   })
 
   test('tries again if it fails, and keeps the session meanwhile', async () => {

@@ -90,8 +90,8 @@ export async function recoverAbandoned(
       await clock.wait(againMs)
       step = await attempt()
     }
-    // Whoever has opened it meanwhile keeps it.
-    await session.close({ handOver: step.type === 'failed' && sessions.isClosing })
+    // Whoever has opened it meanwhile keeps it. A server that is stopped may have begun to continue it.
+    await session.close({ handOver: sessions.isClosing })
     return step
   }
   return recoverEach(abandoned, takeOver, options)
