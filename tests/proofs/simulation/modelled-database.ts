@@ -164,6 +164,10 @@ export class ModelledDatabase {
       reclaim_session: (values) => this.#reclaim(values),
       release_session: (values) => this.#release(values),
       hand_over_session: (values) => this.#handOver(values),
+      unheld_sessions: ([tenant, node, claims]) =>
+        [...(this.#owned.get(String(node)) ?? [])]
+          .filter((session) => session.tenant === tenant && !(claims as unknown[]).includes(session.claim))
+          .map(({ key, claim }) => ({ key, claim })),
       owner_of: ([tenant, key]) => this.#ownerOf(this.#at(tenant, key)),
       put_blob: (values) => this.#putBlob(values),
       save_row: (values) => this.#saveRow(values),

@@ -10,6 +10,9 @@ class ToldDatabase {
   claim: unknown
   readonly append = Promise.withResolvers<void>()
   readonly beats: number[] = []
+  /** The claims by which the process owns sessions. */
+  owned: unknown[] = []
+  readonly handedOver: unknown[] = []
 
   readonly openPool = (): ConnectionPool => ({
     connect: async () => ({
@@ -27,6 +30,11 @@ class ToldDatabase {
       this.claim = values[3]
       return [{ outcome: 'claimed', key: '1', term: 1, head: 1, lines: 1 }]
     }
+    if (text.includes('unheld_sessions')) {
+      const claims = values[2] as unknown[]
+      return this.owned.filter((claim) => !claims.includes(claim)).map((claim) => ({ key: '2', claim }))
+    }
+    if (text.includes('hand_over_session')) this.handedOver.push(values[2])
     if (text.includes('append_lines')) {
       await this.append.promise
       return [{ place: 1, first: 2 }]
@@ -96,4 +104,10 @@ test('an answer that comes after the writer has learned that it is not the owner
   expect(log.lost?.aborted).toBe(true)
   database.append.resolve()
   expect(await appended).toMatchObject({ type: 'unknown' })
+})
+
+test('a session that the process owns without holding it is handed over, and one that it holds is not', async () => {
+  database.owned = [database.claim, 'a claim that ran late']
+  await vi.advanceTimersByTimeAsync(10_000)
+  await vi.waitFor(() => expect(database.handedOver).toEqual(['a claim that ran late']))
 })

@@ -75,6 +75,11 @@ export class PostgresLog implements WritableLog {
     return this.#held && !this.#isReclaiming ? { key: this.#session.key, claim: this.#held.claim } : undefined
   }
 
+  /** The claims that the database may know of this log: while it claims again, either of two. */
+  get claims(): string[] {
+    return this.#held ? [this.#held.claim, this.#nextClaim] : []
+  }
+
   /** The database knew this claim, under a lease that ends then. */
   renew(claim: string, end: LeaseEnd): void {
     if (this.#held?.claim === claim) this.#held.end = end

@@ -143,6 +143,23 @@ describe.skipIf(missingPostgres !== undefined)('PostgreSQL store', () => {
       await empty()
     })
 
+    test('a claim that runs after its session was closed is found by its node, and can be handed over', async () => {
+      await claimed(await createAndClaim(openPort())).close()
+      const [node, claim] = [randomUUID(), randomUUID()]
+      await asAdmin(`select tapetree.beat('${node}', null, 'host', '1', 60000, '{}', '{}')`)
+      await asAdmin(`select tapetree.claim_session('local', 's', '${node}', '${claim}', false)`)
+      const other = openPort()
+      expect((await other.claim(localScope, 's')).type).toBe('owned')
+      const unheld = (tenant: string, claims: string): Promise<Record<string, unknown>[]> =>
+        asAdmin(`select key, claim from tapetree.unheld_sessions('${tenant}', '${node}', '{${claims}}')`)
+      expect([await unheld('other', ''), await unheld('local', claim)]).toEqual([[], []])
+      const [found] = await unheld('local', randomUUID())
+      expect(found).toMatchObject({ claim })
+      await asAdmin(`select tapetree.hand_over_session('local', ${String(found?.['key'])}, '${claim}')`)
+      await claimed(await other.claim(localScope, 's')).close()
+      await empty()
+    })
+
     test('a lost connection during an append is settled by reading', async () => {
       const store = new SessionStore(openPort())
       const session = await store.create({ id: 's' })

@@ -55,6 +55,9 @@ export class PostgresLogStore implements LogStore {
   readonly #leaseMs: number
   /** Started by the first claim. */
   #heart: ReturnType<typeof setInterval> | undefined
+  /** The claims that are under way, and their tenants. */
+  readonly #underWay = new Set<string>()
+  readonly #tenants = new Set<string>()
   #address: string | undefined
 
   constructor(options: PostgresStoreOptions)
@@ -99,16 +102,18 @@ export class PostgresLogStore implements LogStore {
   async claim({ tenant }: Scope, sessionId: string, options: ClaimOptions = {}): Promise<Claim> {
     this.#address = options.address ?? this.#address
     const end = await this.#beat()
-    const claim = randomUUID()
-    const [row] = await this.#database.call<ClaimRow>(
-      'select outcome, key, term, head, lines, owner from tapetree.claim_session($1, $2, $3, $4, $5)',
-      [tenant, sessionId, this.#parts.node, claim, options.insist ?? false],
-    )
-    if (row?.outcome === 'owned') {
-      return { type: 'owned', owner: row.owner === null ? { reason: 'Another process owns it.' } : ownerOf(row.owner) }
-    }
-    if (row?.outcome !== 'claimed') throw notFound(sessionId)
-    return { type: 'claimed', log: this.#hold({ ...row, tenant, id: sessionId }, { claim, end }) }
+    return this.#claimAs(tenant, async (claim) => {
+      const [row] = await this.#database.call<ClaimRow>(
+        'select outcome, key, term, head, lines, owner from tapetree.claim_session($1, $2, $3, $4, $5)',
+        [tenant, sessionId, this.#parts.node, claim, options.insist ?? false],
+      )
+      if (row?.outcome === 'owned') {
+        const owner = row.owner === null ? { reason: 'Another process owns it.' } : ownerOf(row.owner)
+        return { type: 'owned', owner }
+      }
+      if (row?.outcome !== 'claimed') throw notFound(sessionId)
+      return { type: 'claimed', log: this.#hold({ ...row, tenant, id: sessionId }, { claim, end }) }
+    })
   }
 
   async claimAbandoned({ tenant }: Scope, options: AbandonedOptions): Promise<AbandonedLog[]> {
@@ -123,12 +128,13 @@ export class PostgresLogStore implements LogStore {
     this.#address = address ?? this.#address
     const end = await this.#beat()
     // One id for all of them, so that a call that lost its answer finds them when it is repeated.
-    const claim = randomUUID()
-    const rows = await this.#database.call<{ id: string; key: string; term: number; head: number; lines: number }>(
-      'select id, key, term, head, lines from tapetree.claim_abandoned($1, $2, $3, $4)',
-      [tenant, node, claim, wanted.map(({ key }) => key)],
-    )
-    return rows.map((row) => ({ sessionId: row.id, log: this.#hold({ ...row, tenant }, { claim, end }) }))
+    return this.#claimAs(tenant, async (claim) => {
+      const rows = await this.#database.call<{ id: string; key: string; term: number; head: number; lines: number }>(
+        'select id, key, term, head, lines from tapetree.claim_abandoned($1, $2, $3, $4)',
+        [tenant, node, claim, wanted.map(({ key }) => key)],
+      )
+      return rows.map((row) => ({ sessionId: row.id, log: this.#hold({ ...row, tenant }, { claim, end }) }))
+    })
   }
 
   async list({ tenant }: Scope, query: SessionQuery): Promise<SessionPage> {
@@ -211,18 +217,49 @@ export class PostgresLogStore implements LogStore {
 
   /** Keeps the lease of this process, from the first claim on. Returns its end. */
   async #beat(): Promise<LeaseEnd> {
-    // If a beat fails, the next one follows; the lease may end meanwhile, and then another process may claim. Beats that
-    // piled up while the database does not answer would take all connections.
-    let isBeating = false
-    const beatAlone = (): void => {
-      if (isBeating) return
-      isBeating = true
-      void this.#renew()
-        .catch(() => undefined)
-        .finally(() => (isBeating = false))
-    }
-    this.#heart ??= setInterval(beatAlone, Math.min(this.#leaseMs / 3, 1000)).unref()
+    this.#heart ??= this.#startHeart()
     return (await this.#sign([])).end
+  }
+
+  /** If a beat fails, the next one follows; the lease may end meanwhile, and then another process may claim. */
+  #startHeart(): ReturnType<typeof setInterval> {
+    const renew = oneAtATime(() => this.#renew())
+    const leaveUnheld = oneAtATime(() => this.#leaveUnheld())
+    let beats = 0
+    const beat = (): void => {
+      renew()
+      if (++beats % beatsUntilUnheld === 0) leaveUnheld()
+    }
+    return setInterval(beat, Math.min(this.#leaseMs / 3, 1000)).unref()
+  }
+
+  /**
+   * Hands over the sessions that this process owns in the database and does not hold. A claim can run long after its
+   * connection broke, when the session has been closed again, and a release may never run. For as long as this process
+   * lives, no other one could write such a session.
+   */
+  async #leaveUnheld(): Promise<void> {
+    const { node, held } = this.#parts
+    const ownClaims = (): string[] => [...this.#underWay, ...[...held].flatMap(({ claims }) => claims)]
+    for (const tenant of this.#tenants) {
+      const found = await this.#database.call<ClaimedKey>(
+        'select key, claim from tapetree.unheld_sessions($1, $2, $3)',
+        [tenant, node, ownClaims()],
+      )
+      // What was claimed meanwhile is not among those claims.
+      const own = new Set(ownClaims())
+      for (const { key, claim } of found.filter((each) => !own.has(each.claim))) {
+        await this.#database.call('select tapetree.hand_over_session($1, $2, $3)', [tenant, key, claim])
+      }
+    }
+  }
+
+  /** Makes a claim, and counts it as one of this process from its beginning. */
+  async #claimAs<T>(tenant: string, work: (claim: string) => Promise<T>): Promise<T> {
+    const claim = randomUUID()
+    this.#tenants.add(tenant)
+    this.#underWay.add(claim)
+    return work(claim).finally(() => this.#underWay.delete(claim))
   }
 
   /** Renews the lease, and tells the logs that this process writes whether they are still its own. */
@@ -281,6 +318,21 @@ type ClaimRow =
   | { outcome: 'claimed'; key: string; term: number; head: number; lines: number }
   | { outcome: 'owned'; owner: string | null }
   | { outcome: 'missing' }
+
+/** A process looks for sessions that it owns and does not hold after so many beats. */
+const beatsUntilUnheld = 10
+
+/** Calls that piled up while the database does not answer would take all connections. Nobody hears of one that fails. */
+function oneAtATime(work: () => Promise<void>): () => void {
+  let isAtWork = false
+  return () => {
+    if (isAtWork) return
+    isAtWork = true
+    void work()
+      .catch(() => undefined)
+      .finally(() => (isAtWork = false))
+  }
+}
 
 function owned(sessionId: string): SessionError {
   return new SessionError('session-owned', `Session ${sessionId} is open in another process. Close it first.`)

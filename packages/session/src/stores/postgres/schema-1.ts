@@ -307,6 +307,13 @@ language sql security definer set search_path = tapetree, pg_temp as $$
   where tenant = a_tenant and key = a_key and claim = a_claim and tenant = coalesce(bound_tenant(), tenant)
 $$;
 
+-- The sessions that a node owns by other claims than these.
+create function unheld_sessions(a_tenant text, a_node uuid, claims uuid[]) returns table (key bigint, claim uuid)
+language sql stable security definer set search_path = tapetree, pg_temp as $$
+  select key, claim from session
+  where tenant = a_tenant and node = a_node and claim <> all (claims) and tenant = coalesce(bound_tenant(), tenant)
+$$;
+
 create function owner_of(a_tenant text, a_key bigint) returns text
 language sql stable security definer set search_path = tapetree, pg_temp as $$
   select json_build_object('host', n.host, 'process', n.process, 'address', n.address)::text
