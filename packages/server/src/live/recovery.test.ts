@@ -38,7 +38,7 @@ const call = { type: 'tool_use' as const, toolUse: { id: '1', name: 'act', input
 
 /** A store whose lines have times of the clock, and sessions over it. */
 function place(store: SessionStore, clock: FakeClock, says: ScriptBuilder = script().text('Done.')): LiveSessions {
-  const model = scriptedModel(says)
+  const model = scriptedModel(says, { clock })
   const sessions = new LiveSessions({
     store,
     clock,
@@ -199,6 +199,29 @@ describe('a server that takes over from one that has died', () => {
     await live.perform('c', 'me', { op: 'rename', args: { name: 'still quiet' } })
     expect(await types(store, id)).toEqual([])
     expect(recovered).toEqual([])
+  })
+
+  test.each([
+    ['that a person has stopped', (session: Session) => session.appendSessionInfo('new')],
+    ['whose interrupted run a person has ended', inTheMiddle],
+  ])('leaves a session %s as it is when a client opens it, with its queue', async (_, before) => {
+    const { store, clock } = fakes()
+    const id = await leave(store, before)
+    const stopped = place(store, clock, script().wait(minuteMs).text('Done.'))
+    const seen = await stopped.get(id)
+    if (before !== inTheMiddle) await seen.perform('p', 'me', { op: 'prompt', args: { text: 'work' } })
+    await seen.session.submit('later', { delivery: 'follow-up' })
+    expect(await seen.perform('c', 'me', { op: 'cancel', args: {} })).toMatchObject({ ok: true })
+    await stopped.close()
+    const left = await types(store, id)
+    expect(left.at(-1)).toMatch('run_end')
+    const sessions = place(store, clock)
+    recoverOpened(sessions, { clock })
+    const live = await sessions.get(id)
+    // Decides in the same way, and later.
+    expect(await recoverSessions(sessions, { clock })).toEqual([])
+    expect(await types(store, id)).toEqual(left)
+    expect(live.session.inbox.messages).toHaveLength(1)
   })
 
   test('hands the session over if it is stopped after it has begun to continue it', async () => {
