@@ -18,7 +18,7 @@ import type { Life, World } from './world.ts'
 /** How long the claims of a node hold without a sign of life, on the clock of the database. */
 const leaseMs = 3000
 /** A server looks each second. With so many nodes, the sessions of a dead one are found as soon. */
-const abandonedEveryMs = 5000
+const abandonedEveryMs = 10_000
 /** Shorter than that of a server, so that sessions change their nodes more often. */
 const idleMs = 30_000
 

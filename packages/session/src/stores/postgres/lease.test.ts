@@ -111,3 +111,20 @@ test('a session that the process owns without holding it is handed over, and one
   await vi.advanceTimersByTimeAsync(10_000)
   await vi.waitFor(() => expect(database.handedOver).toEqual(['a claim that ran late']))
 })
+
+test('a process that holds no session gives no sign of life until it claims one', async () => {
+  await log.close()
+  await vi.advanceTimersByTimeAsync(10_000)
+  expect(database.beats).toHaveLength(1)
+  await store.claim(localScope, 's')
+  await vi.advanceTimersByTimeAsync(1000)
+  expect(database.beats).toHaveLength(3)
+})
+
+test('a process with an address gives signs of life, so that others find it', async () => {
+  await store.claim(localScope, 's', { address: 'http://here:1' })
+  await log.close()
+  const before = database.beats.length
+  await vi.advanceTimersByTimeAsync(1000)
+  expect(database.beats).toHaveLength(before + 1)
+})

@@ -53,7 +53,7 @@ export class PostgresLogStore implements LogStore {
   readonly #database: Database
   readonly #parts: LogParts
   readonly #leaseMs: number
-  /** Started by the first claim. */
+  /** Started by a claim. */
   #heart: ReturnType<typeof setInterval> | undefined
   /** The claims that are under way, and their tenants. */
   readonly #underWay = new Set<string>()
@@ -101,8 +101,7 @@ export class PostgresLogStore implements LogStore {
 
   async claim({ tenant }: Scope, sessionId: string, options: ClaimOptions = {}): Promise<Claim> {
     this.#address = options.address ?? this.#address
-    const end = await this.#beat()
-    return this.#claimAs(tenant, async (claim) => {
+    return this.#claimAs(tenant, async (claim, end) => {
       const [row] = await this.#database.call<ClaimRow>(
         'select outcome, key, term, head, lines, owner from tapetree.claim_session($1, $2, $3, $4, $5)',
         [tenant, sessionId, this.#parts.node, claim, options.insist ?? false],
@@ -126,9 +125,8 @@ export class PostgresLogStore implements LogStore {
     const wanted = found.filter(({ header }) => isWanted(Buffer.from(header))).slice(0, limit)
     if (wanted.length === 0) return []
     this.#address = address ?? this.#address
-    const end = await this.#beat()
     // One id for all of them, so that a call that lost its answer finds them when it is repeated.
-    return this.#claimAs(tenant, async (claim) => {
+    return this.#claimAs(tenant, async (claim, end) => {
       const rows = await this.#database.call<{ id: string; key: string; term: number; head: number; lines: number }>(
         'select id, key, term, head, lines from tapetree.claim_abandoned($1, $2, $3, $4)',
         [tenant, node, claim, wanted.map(({ key }) => key)],
@@ -196,10 +194,10 @@ export class PostgresLogStore implements LogStore {
 
   /** Ends the lease of this process, so that its sessions can be claimed. */
   async close(): Promise<void> {
-    clearInterval(this.#heart)
+    const isLiving = this.#heart !== undefined
+    this.#stopHeart()
     // If the database does not answer, the lease ends by itself.
-    if (this.#heart) await this.#database.append('select tapetree.end_node($1)', [this.#parts.node])
-    this.#heart = undefined
+    if (isLiving) await this.#database.append('select tapetree.end_node($1)', [this.#parts.node])
     this.#parts.watch.close()
     await this.#database.close()
   }
@@ -215,7 +213,7 @@ export class PostgresLogStore implements LogStore {
     return { value: row?.value, isRepeated }
   }
 
-  /** Keeps the lease of this process, from the first claim on. Returns its end. */
+  /** Gives a sign of life, and more of them for as long as somebody asks for the lease of this process. Returns its end. */
   async #beat(): Promise<LeaseEnd> {
     this.#heart ??= this.#startHeart()
     return (await this.#sign([])).end
@@ -227,10 +225,17 @@ export class PostgresLogStore implements LogStore {
     const leaveUnheld = oneAtATime(() => this.#leaveUnheld())
     let beats = 0
     const beat = (): void => {
+      // Nobody asks for its lease: it owns no session, and other processes cannot reach it.
+      if (this.#parts.held.size + this.#underWay.size === 0 && this.#address === undefined) return this.#stopHeart()
       renew()
       if (++beats % beatsUntilUnheld === 0) leaveUnheld()
     }
     return setInterval(beat, Math.min(this.#leaseMs / 3, 1000)).unref()
+  }
+
+  #stopHeart(): void {
+    clearInterval(this.#heart)
+    this.#heart = undefined
   }
 
   /**
@@ -254,12 +259,16 @@ export class PostgresLogStore implements LogStore {
     }
   }
 
-  /** Makes a claim, and counts it as one of this process from its beginning. */
-  async #claimAs<T>(tenant: string, work: (claim: string) => Promise<T>): Promise<T> {
+  /** Makes a claim under a lease that ends then, and counts it as one of this process from its beginning. */
+  async #claimAs<T>(tenant: string, work: (claim: string, end: LeaseEnd) => Promise<T>): Promise<T> {
     const claim = randomUUID()
     this.#tenants.add(tenant)
     this.#underWay.add(claim)
-    return work(claim).finally(() => this.#underWay.delete(claim))
+    try {
+      return await work(claim, await this.#beat())
+    } finally {
+      this.#underWay.delete(claim)
+    }
   }
 
   /** Renews the lease, and tells the logs that this process writes whether they are still its own. */
