@@ -73,6 +73,8 @@ export class LiveSessions {
   /** Sessions that are closing: requests for them wait, and get a new instance. */
   readonly #leaving = new Map<string, Promise<void>>()
   readonly #closing = new AbortController()
+  /** What `close` waits for besides the sessions. */
+  readonly #underWay = new Set<Promise<unknown>>()
   readonly #listeners = new Listeners<string>(emitWarning)
   readonly #lineListeners = new Listeners<{ live: LiveSession; line: Line }>(emitWarning)
   /** Room that is kept free for sessions that are being created. */
@@ -207,6 +209,13 @@ export class LiveSessions {
     return this.#closing.signal.aborted
   }
 
+  /** Does something with sessions of the store that `close` waits for, because the store is closed after it. */
+  async during<T>(work: () => Promise<T>): Promise<T> {
+    const underWay = work()
+    this.#underWay.add(underWay)
+    return underWay.finally(() => this.#underWay.delete(underWay))
+  }
+
   /**
    * From now on, rejects commands that begin work with `draining`. Resolves when no run is at work, or when the signal is
    * aborted. Call `close` afterwards.
@@ -224,6 +233,7 @@ export class LiveSessions {
     this.#closing.abort()
     const all = [...this.#entries].map(([id, entry]) => this.#close(id, entry, (live) => live.suspend()))
     const ended = await Promise.allSettled([...all, ...this.#leaving.values()])
+    await Promise.allSettled(this.#underWay)
     for (const end of ended) if (end.status === 'rejected') throw end.reason
   }
 

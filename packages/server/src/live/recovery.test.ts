@@ -137,12 +137,21 @@ describe('the decision about an interrupted session', () => {
 
 describe('a server that takes over from one that has died', () => {
   /** A store in which another process takes a session over and dies, as often as it is asked for abandoned sessions. */
-  function taken(): { store: SessionStore; clock: FakeClock; ids: string[]; handedOver: string[] } {
+  function taken(beforeOpen = Promise.resolve()): {
+    store: SessionStore
+    clock: FakeClock
+    ids: string[]
+    handedOver: string[]
+  } {
     const clock = new FakeClock()
     const ids: string[] = []
     const handedOver: string[] = []
     const port = changedPort(new MemoryLogStore(), {
       store: (inner) => ({
+        open: async (...args) => {
+          await beforeOpen
+          return inner.open(...args)
+        },
         claimAbandoned: async (scope) => {
           const claims = await Promise.all(ids.map((id) => inner.claim(scope, id, { insist: true })))
           return claims.flatMap((each, index) =>
@@ -238,20 +247,34 @@ describe('a server that takes over from one that has died', () => {
         const options = { models: onlyModel(model), tools: () => [model.tool('act')], gate: () => allowAll }
         const agent = await AgentSession.open({ store, sessionId, cwd: '/', hasSubagents: false, ...options })
         const driver = new AgentDriver({ agent })
-        const { perform, suspend } = driver
+        const perform = driver.perform.bind(driver)
+        const suspend = driver.suspend.bind(driver)
         return Object.assign(driver, {
           perform: async (...args: Parameters<typeof perform>) => {
-            const result = await perform.apply(driver, args)
+            const result = await perform(...args)
             void sessions.close()
             await suspended.promise
             return result
           },
-          suspend: () => suspend.apply(driver).finally(suspended.resolve),
+          suspend: () => suspend().finally(suspended.resolve),
         })
       },
     })
     await recoverAbandoned(sessions, { clock })
     expect((await types(store, id)).at(-1)).toBe('tool')
+    expect(handedOver).toEqual([id])
+  })
+
+  test('hands the session over if it is stopped before it knows what to do, and ends after that', async () => {
+    const opens = Promise.withResolvers<void>()
+    const { store, clock, ids, handedOver } = taken(opens.promise)
+    const id = await leave(store, inTheMiddle)
+    ids.push(id)
+    const sessions = place(store, clock)
+    void recoverAbandoned(sessions, { clock })
+    const closed = sessions.close()
+    opens.resolve()
+    await closed
     expect(handedOver).toEqual([id])
   })
 

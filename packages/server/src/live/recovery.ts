@@ -77,24 +77,31 @@ export async function recoverAbandoned(
   sessions: LiveSessions,
   options: RecoveryOptions = {},
 ): Promise<Recovered[] | undefined> {
-  const { clock = systemClock } = options
-  const abandoned = await sessions.store.openAbandoned({ limit: pageSize })
-  if (!abandoned) return undefined
-  const takeOver = async (session: Session, decide: Decide): ReturnType<typeof recover> => {
-    await sessions.closeOutdated(session)
-    const attempt = (): ReturnType<typeof recover> => recover(sessions, session.id, { decide, isHeld: true })
-    let step = await attempt()
-    // Once it is closed, no other server looks for it.
-    for (let more = maxMore; step.type === 'failed' && more > 0; more--) {
-      if (session.storage.type === 'lost' || sessions.isClosing) break
-      await clock.wait(againMs)
-      step = await attempt()
-    }
-    // Whoever has opened it meanwhile keeps it. A server that is stopped may have begun to continue it.
-    await session.close({ handOver: sessions.isClosing })
-    return step
+  return sessions.during(async () => {
+    const abandoned = await sessions.store.openAbandoned({ limit: pageSize })
+    const { clock = systemClock } = options
+    return (
+      abandoned && recoverEach(abandoned, (session, decide) => takeOver(sessions, session, { decide, clock }), options)
+    )
+  })
+}
+
+async function takeOver(
+  sessions: LiveSessions,
+  session: Session,
+  { decide, clock }: { decide: Decide; clock: Clock },
+): ReturnType<typeof recover> {
+  await sessions.closeOutdated(session)
+  let step: Awaited<ReturnType<typeof recover>> = { type: 'leave' }
+  // Once it is closed, no other server looks for it.
+  for (let attempt = 0; attempt <= maxMore && !sessions.isClosing; attempt++) {
+    if (attempt > 0) await clock.wait(againMs)
+    step = await recover(sessions, session.id, { decide, isHeld: true })
+    if (step.type !== 'failed' || session.storage.type === 'lost') break
   }
-  return recoverEach(abandoned, takeOver, options)
+  // Whoever has opened it meanwhile keeps it. A server that is stopped may have begun to continue it.
+  await session.close({ handOver: sessions.isClosing })
+  return step
 }
 
 type Decide = (evidence: Evidence) => RecoveryStep
