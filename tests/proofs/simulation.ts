@@ -2,6 +2,7 @@ import type { FigureContext, FigureResult } from '../../scripts/figure/figure.ts
 import { catchMutant, caughtLine } from './mutants/catch-mutant.ts'
 import { playHistory, type HistoryOptions, type HistoryResult } from './simulation/history.ts'
 import { mutants } from './simulation/mutants.ts'
+import { playHistories } from './simulation/play-histories.ts'
 
 export const name = 'simulation'
 export const claim =
@@ -44,17 +45,21 @@ class Trial {
   }
 
   async play(nodes: number, hours: number): Promise<void> {
-    for (let hour = 1; hour <= hours && this.problems < maxFailures; hour++) {
-      await this.#play({ ...large, nodes, seed: this.#nextSeed() })
-      this.figures['hours'] = hour
-      if (hour % 10 === 0) this.#context.say(`${hour} hours, ${this.figures['runs']} runs`)
-    }
+    const histories = Array.from({ length: hours }, () => ({ ...large, nodes, seed: this.#nextSeed() }))
+    let played = 0
+    await playHistories(histories, (options, result) => {
+      this.#take(options, result)
+      this.figures['hours'] = ++played
+      if (played % 10 === 0) this.#context.say(`${played} hours, ${this.figures['runs']} runs`)
+      return this.problems < maxFailures
+    })
   }
 
   /** `seed:nodes`, of a large cluster. */
   async tell(chosen: string): Promise<void> {
     const [seed = 0, nodes = sizes.ci.nodes] = chosen.split(':').map(Number)
-    await this.#play({ ...large, nodes, seed, say: this.#context.say })
+    const options = { ...large, nodes, seed, say: this.#context.say }
+    this.#take(options, await playHistory(options))
   }
 
   async catchMutants(): Promise<void> {
@@ -66,10 +71,6 @@ class Trial {
       if (caught) this.figures['mutants']++
       else this.problems++
     }
-  }
-
-  async #play(options: HistoryOptions): Promise<void> {
-    this.#take(options, await playHistory(options))
   }
 
   #take({ seed, nodes }: HistoryOptions, { problems, figures }: HistoryResult): void {

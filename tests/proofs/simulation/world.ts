@@ -28,7 +28,7 @@ interface WorldEvent {
   at: number
   order: number
   life: Life
-  /** Undefined once it is canceled. */
+  /** Undefined once it is canceled or has run. */
   run: (() => void) | undefined
   /** Settles no promise, so nothing has to be waited for after it. */
   isPlain: boolean
@@ -58,6 +58,7 @@ export class World {
   readonly #later = new Map<number, WorldEvent[]>()
   /** The first second whose events are not in the heap. */
   #nextSecond = 0
+  readonly #paused = new Set<Life>()
   /** What is wrong in a way that no caller hears of. */
   readonly onError: (error: unknown) => void
   #now = 0
@@ -94,19 +95,22 @@ export class World {
 
   pause(life: Life): void {
     life.isPaused = true
+    this.#paused.add(life)
   }
 
   /** What became due meanwhile follows at once: in the order of time, or timers before answers. */
   unpause(life: Life): void {
     life.isPaused = false
+    this.#paused.delete(life)
     const due = life.backlog.splice(0)
     if (this.chance(0.5)) due.sort((left, right) => Number(right.isTimer) - Number(left.isTimer))
-    for (const event of due) push(this.#heap, { ...event, at: this.#now, order: this.#order++ })
+    // The same objects, so that each can still be canceled by one before it.
+    for (const event of due) push(this.#heap, Object.assign(event, { at: this.#now, order: this.#order++ }))
   }
 
   kill(life: Life): void {
     life.isDead = true
-    life.backlog.length = 0
+    for (const event of life.backlog.splice(0)) event.run = undefined
   }
 
   between(least: number, most: number): number {
@@ -134,7 +138,16 @@ export class World {
     } finally {
       process.off('unhandledRejection', failed)
       restore()
+      this.#end()
     }
+  }
+
+  /** Timers that outlive the world do not keep it in memory. */
+  #end(): void {
+    for (const life of this.#paused) this.kill(life)
+    for (const event of [...this.#heap, ...[...this.#later.values()].flat()]) event.run = undefined
+    this.#heap.length = 0
+    this.#later.clear()
   }
 
   #run(isDone: () => boolean): Promise<void> {
@@ -169,6 +182,7 @@ export class World {
   #next(): boolean {
     for (let event = this.#pop(); event; event = this.#pop()) {
       const { run, life, isPlain } = event
+      if (life.isDead) event.run = undefined
       if (!run || life.isDead) continue
       this.#now = event.at
       if (life.isPaused) {
@@ -176,6 +190,7 @@ export class World {
         continue
       }
       this.events++
+      event.run = undefined
       if (isPlain) {
         run()
         continue
