@@ -291,6 +291,22 @@ describe('live sessions', () => {
     expect(steps).toEqual(['open 1', 'close 1'])
   })
 
+  test('closing waits for what is under way in the store, and not for long if the store does not answer', async () => {
+    const { sessions, clock } = place()
+    const answers = Promise.withResolvers<void>()
+    const ended: string[] = []
+    void sessions.during(() => answers.promise)
+    void sessions.close().then(() => ended.push('closed'))
+    await vi.waitFor(() => expect(clock.waits).toContain(5000), patiently)
+    expect(ended).toEqual([])
+    clock.advance(5000)
+    await vi.waitFor(() => expect(ended).toEqual(['closed']), patiently)
+    void sessions.during(() => answers.promise.then(() => ended.push('answered')))
+    answers.resolve()
+    await sessions.close()
+    expect(ended).toEqual(['closed', 'answered'])
+  })
+
   test('releasing one that is being opened leaves nothing open', async () => {
     const { sessions, steps, gates } = place()
     const id = await sessions.create({})

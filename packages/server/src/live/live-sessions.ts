@@ -61,6 +61,9 @@ const defaults = {
 /** How often a draining server checks whether its runs have finished. */
 const drainCheckMs = 100
 
+/** How long a process that ends waits for what is under way in the store. */
+const finishMs = 5000
+
 /** A session that was just requested is about to be used, and is not closed to make room. */
 const graceMs = 1000
 
@@ -209,7 +212,7 @@ export class LiveSessions {
     return this.#closing.signal.aborted
   }
 
-  /** Does something with sessions of the store that `close` waits for, because the store is closed after it. */
+  /** Does something with sessions of the store that `close` waits for, for some seconds: the store is closed after it. */
   async during<T>(work: () => Promise<T>): Promise<T> {
     const underWay = work()
     this.#underWay.add(underWay)
@@ -233,12 +236,21 @@ export class LiveSessions {
     this.#closing.abort()
     const all = [...this.#entries].map(([id, entry]) => this.#close(id, entry, (live) => live.suspend()))
     const ended = await Promise.allSettled([...all, ...this.#leaving.values()])
-    await Promise.allSettled(this.#underWay)
+    await this.#finishUnderWay()
     for (const end of ended) if (end.status === 'rejected') throw end.reason
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.close()
+  }
+
+  /** A storage that does not answer holds up the end of a process for some seconds only. */
+  async #finishUnderWay(): Promise<void> {
+    if (this.#underWay.size === 0) return
+    const isDone = new AbortController()
+    const limit = this.#options.clock.wait(finishMs, isDone.signal).catch(() => undefined)
+    await Promise.race([Promise.allSettled(this.#underWay), limit])
+    isDone.abort()
   }
 
   async #open(sessionId: string, hasRoom: boolean): Promise<LiveSession> {
