@@ -20,18 +20,15 @@ const large = { hours: 1, sessions: 6, faultEveryMs: 4000 }
 const small = { nodes: 8, hours: 0.15, sessions: 8, faultEveryMs: 3000 }
 
 /**
- * Each hour is a history of its own, with its own seed. Then faults of the cluster's own code, one by one, each of which must show.
- * `SIMULATION_CASE` plays one history and tells of it.
+ * Each hour is a history of its own, with its own seed, in a thread beside this one. Meanwhile faults are added to the cluster's own code
+ * here, one by one, and each must show. `SIMULATION_CASE` plays one history and tells of it.
  */
 export async function run(context: FigureContext): Promise<FigureResult> {
   const trial = new Trial(context)
   const chosen = process.env['SIMULATION_CASE']
   const { nodes, hours } = sizes[context.size]
   if (chosen !== undefined) await trial.tell(chosen)
-  else {
-    await trial.play(nodes, hours)
-    await trial.catchMutants()
-  }
+  else await Promise.all([trial.play(nodes, hours), trial.catchMutants()])
   return { ok: trial.problems === 0, figures: { ...trial.figures, problems: trial.problems } }
 }
 

@@ -17,8 +17,6 @@ import type { Life, World } from './world.ts'
 
 /** How long the claims of a node hold without a sign of life, on the clock of the database. */
 const leaseMs = 3000
-/** A server looks each second. With so many nodes, the sessions of a dead one are found as soon. */
-const abandonedEveryMs = 10_000
 /** Shorter than that of a server, so that sessions change their nodes more often. */
 const idleMs = 30_000
 
@@ -29,6 +27,8 @@ export interface NodeParts {
   world: World
   network: Network
   referee: Referee
+  /** How often it looks for sessions of nodes that have died. */
+  abandonedEveryMs: number
 }
 
 /** One process of the cluster, from its start to its end: the store, the live sessions and the recovery of a server. */
@@ -83,7 +83,7 @@ export class ClusterNode {
     recoverOpened(this.sessions, options)
     while (!signal.aborted) {
       await recoverAbandoned(this.sessions, options).catch(() => undefined)
-      await systemClock.wait(abandonedEveryMs, signal).catch(() => undefined)
+      await systemClock.wait(this.#parts.abandonedEveryMs, signal).catch(() => undefined)
     }
   }
 

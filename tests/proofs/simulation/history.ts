@@ -38,6 +38,8 @@ interface HistoryFigures extends RefereeFigures {
 }
 
 const hourMs = 60 * 60_000
+/** A server looks for abandoned sessions each second. Here one of the nodes does, this often. */
+const lookEveryMs = 100
 /** A history with so many problems is over. */
 const maxProblems = 5
 /** After this long without a line, nobody works on a session. */
@@ -121,6 +123,7 @@ class History {
           world: this.#world,
           network: this.#network,
           referee: this.#referee,
+          abandonedEveryMs: this.#options.nodes * lookEveryMs,
         })
         this.#world.post(this.#keeper, resolve)
       })
