@@ -253,6 +253,7 @@ function statementsFor({ tenant, key, id, term, head, lines, claim, sha256 }: Ta
     `reclaim_session('${tenant}', ${key}, '${uuid}', '${claim}', '${uuid}')`,
     `release_session('${tenant}', ${key}, '${claim}')`,
     `hand_over_session('${tenant}', ${key}, '${claim}')`,
+    `unheld_sessions('${tenant}', '${uuid}', '{}')`,
     `read_document('${tenant}', 'tokens')`,
     `write_document('${tenant}', 'tokens', 1, '${uuid}', '${uuid}')`,
     `owner_of('${tenant}', ${key})`,
