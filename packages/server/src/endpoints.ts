@@ -197,7 +197,7 @@ async function takeOverAbandoned(
 }
 
 /** How often a server looks for sessions of servers that have died. */
-const abandonedEveryMs = 1000
+const abandonedEveryMs = 500
 
 /** Takes no new work and waits for runs to finish. Resolves with false if some are still at work after `ms`. */
 export async function drainEndpoints(

@@ -26,7 +26,9 @@ export function agentSessions({
   return new LiveSessions({
     store,
     openDriver: async (sessionId) => {
-      const cwd = await folderOf(store, sessionId)
+      // Open until the agent has it, which then shares it instead of reading the log once more.
+      await using session = await store.open(sessionId)
+      const cwd = session.header?.cwd
       return new AgentDriver({
         agent: await AgentSession.open({
           owner: serverOwner,
@@ -47,9 +49,4 @@ export function agentSessions({
     ...(observers && { observers }),
     ...(onProblem && { onProblem }),
   })
-}
-
-async function folderOf(store: SessionStore, sessionId: string): Promise<string | undefined> {
-  await using session = await store.open(sessionId, { readOnly: true })
-  return session.header?.cwd
 }

@@ -185,6 +185,40 @@ describe('a server that takes over from one that has died', () => {
     expect(await live.perform('c', 'me', { op: 'rename', args: { name: 'mine again' } })).toMatchObject({ ok: true })
   })
 
+  test('continues all of many sessions at once, a few claims at a time, and opens no log again', async () => {
+    const clock = new FakeClock()
+    const ids: string[] = []
+    const claims: number[] = []
+    let opened = 0
+    const port = changedPort(new MemoryLogStore(), {
+      store: (inner) => ({
+        claimAbandoned: async (scope, { limit }) => {
+          const claimed = await Promise.all(
+            ids.splice(0, limit).map(async (sessionId) => ({ sessionId, claim: await inner.claim(scope, sessionId) })),
+          )
+          claims.push(claimed.length)
+          return claimed.flatMap(({ sessionId, claim }) =>
+            claim.type === 'claimed' ? [{ sessionId, log: claim.log }] : [],
+          )
+        },
+        open: (...args) => {
+          opened++
+          return inner.open(...args)
+        },
+      }),
+    })
+    const store = new SessionStore(port, { now: () => new Date(clock.now()) })
+    const sessions = place(store, clock, script().wait(minuteMs).text('Done.'))
+    for (let count = 0; count < 45; count++) ids.push(await leave(store, inTheMiddle))
+    const all = [...ids]
+    const stop = recoverOpened(sessions, { clock })
+    const recovered = await recoverAbandoned(sessions, { clock })
+    expect(recovered?.map(({ sessionId }) => sessionId).toSorted()).toEqual(all.toSorted())
+    expect(claims).toEqual([20, 20, 5])
+    expect(opened).toBe(0)
+    stop()
+  })
+
   test('continues a session that a client opens before it is found to be abandoned', async () => {
     const { store, clock } = fakes()
     const sessions = place(store, clock)

@@ -54,6 +54,10 @@ const hourMs = 60 * 60_000
 const longestRunMs = 24 * hourMs
 const pageSize = 100
 const sideBySide = 4
+/** So many abandoned sessions are claimed at once. Few, so that the first one goes on soon, and all servers get some. */
+const claimedAtOnce = 20
+/** Taking one over is mostly waiting for the store. */
+const takenSideBySide = 16
 /** A failed attempt to continue an abandoned session is repeated so often, with this pause. */
 const maxMore = 10
 const againMs = 1000
@@ -78,10 +82,13 @@ export async function recoverAbandoned(
   options: RecoveryOptions = {},
 ): Promise<Recovered[] | undefined> {
   return sessions.during(async () => {
-    const abandoned = await sessions.store.openAbandoned({ limit: pageSize })
     const { clock = systemClock } = options
-    return (
-      abandoned && recoverEach(abandoned, (session, decide) => takeOver(sessions, session, { decide, clock }), options)
+    const first = await claimAbandoned(sessions)
+    if (!first) return undefined
+    return recoverEach(
+      allAbandoned(sessions, first),
+      (session, decide) => takeOver(sessions, session, { decide, clock }),
+      { ...options, sideBySide: takenSideBySide },
     )
   })
 }
@@ -96,26 +103,51 @@ async function takeOver(
   // Once it is closed, no other server looks for it.
   for (let attempt = 0; attempt <= maxMore && !sessions.isClosing; attempt++) {
     if (attempt > 0) await clock.wait(againMs)
-    step = await recover(sessions, session.id, { decide, isHeld: true })
+    step = await recover(sessions, session.id, { decide, session, isHeld: true })
     if (step.type !== 'failed' || session.storage.type === 'lost') break
   }
   // Whoever has opened it meanwhile keeps it. A server that is stopped may have begun to continue it.
-  await session.close({ handOver: sessions.isClosing })
+  await session.close({ handOver: sessions.isClosing }).finally(() => heldBy(sessions).delete(session.id))
   return step
+}
+
+/** The next sessions are claimed when the ones before them are under way. */
+async function* allAbandoned(sessions: LiveSessions, first: readonly Session[]): AsyncGenerator<Session, void> {
+  for (let claimed = first; ; claimed = (await claimAbandoned(sessions)) ?? []) {
+    yield* claimed
+    if (claimed.length < claimedAtOnce || sessions.isDraining || sessions.isClosing) return
+  }
+}
+
+async function claimAbandoned(sessions: LiveSessions): Promise<Session[] | undefined> {
+  const claimed = await sessions.store.openAbandoned({ limit: claimedAtOnce })
+  for (const { id } of claimed ?? []) heldBy(sessions).add(id)
+  return claimed
+}
+
+/** Sessions that `recoverAbandoned` is taking over. */
+const heldSessions = new WeakMap<LiveSessions, Set<string>>()
+
+function heldBy(sessions: LiveSessions): Set<string> {
+  const held = heldSessions.get(sessions) ?? new Set()
+  heldSessions.set(sessions, held)
+  return held
 }
 
 type Decide = (evidence: Evidence) => RecoveryStep
 
 async function recoverEach<T extends { id: string }>(
-  candidates: readonly T[],
+  candidates: Iterable<T> | AsyncIterable<T>,
   recoverOne: (candidate: T, decide: Decide) => ReturnType<typeof recover>,
-  { policy = 'resume', withinMs = hourMs, clock = systemClock, owners = [serverOwner], onRecovered }: RecoveryOptions,
+  options: RecoveryOptions & { sideBySide?: number },
 ): Promise<Recovered[]> {
+  const { policy = 'resume', withinMs = hourMs, clock = systemClock, owners = [serverOwner], onRecovered } = options
   const since = clock.now() - withinMs
   const all: Recovered[] = []
-  const left = candidates.values()
+  const left = Symbol.iterator in candidates ? candidates[Symbol.iterator]() : candidates[Symbol.asyncIterator]()
   const work = async (): Promise<void> => {
-    for (const candidate of left) {
+    for (let next = await left.next(); !next.done; next = await left.next()) {
+      const candidate = next.value
       const step = await recoverOne(candidate, (evidence) => decideRecovery(evidence, { policy, since, owners }))
       if (step.type === 'leave') continue
       const recovered = { sessionId: candidate.id, step }
@@ -123,7 +155,7 @@ async function recoverEach<T extends { id: string }>(
       onRecovered?.(recovered)
     }
   }
-  await Promise.all(Array.from({ length: sideBySide }, work))
+  await Promise.all(Array.from({ length: options.sideBySide ?? sideBySide }, work))
   return all
 }
 
@@ -134,11 +166,13 @@ async function recoverEach<T extends { id: string }>(
  */
 export function recoverOpened(sessions: LiveSessions, options: RecoveryOptions = {}): () => void {
   const { policy = 'resume', withinMs = hourMs, clock = systemClock, owners = [serverOwner], onRecovered } = options
+  const held = heldBy(sessions)
   const continueRun = async ({ driver, session }: LiveSession): Promise<void> => {
+    if (held.has(session.id)) return
     if (session.openRun === null && session.inbox.messages.length === 0 && !(await driver.canResume())) return
     const since = clock.now() - withinMs
     const decide = (evidence: Evidence): RecoveryStep => decideRecovery(evidence, { policy, since, owners })
-    const step = await recover(sessions, session.id, { decide })
+    const step = await recover(sessions, session.id, { decide, session })
     if (step.type !== 'leave') onRecovered?.({ sessionId: session.id, step })
   }
   return sessions.observe((live) => {
@@ -201,10 +235,10 @@ async function findCandidates(
 async function recover(
   sessions: LiveSessions,
   sessionId: string,
-  { decide, isHeld = false }: { decide: Decide; isHeld?: boolean },
+  { decide, session, isHeld = false }: { decide: Decide; session?: Session; isHeld?: boolean },
 ): Promise<Recovered['step'] | { type: 'leave' }> {
   try {
-    const step = decide(await evidenceOf(sessions, sessionId))
+    const step = decide(await (session ? evidenceIn(session) : evidenceOf(sessions, sessionId)))
     const command = commandFor(step)
     if (!command) return step
     const live = await sessions.get(sessionId)
@@ -230,42 +264,39 @@ function commandFor(step: RecoveryStep): { op: string; args: object } | undefine
 
 async function evidenceOf({ store }: LiveSessions, sessionId: string): Promise<Evidence> {
   await using session = await store.open(sessionId, { readOnly: true })
+  return await evidenceIn(session)
+}
+
+async function evidenceIn(session: Session): Promise<Evidence> {
   const plan = await planResume(session, [])
   const hasWaiting = (session.nextWaiting('steer') ?? session.nextWaiting('follow-up')) !== undefined
-  const owner = plan || hasWaiting ? await ownerOf(session) : undefined
+  const end = plan || hasWaiting ? await readEnd(session) : { lastWrittenAt: 0 }
   return {
     ...(plan && { plan }),
-    ...(owner !== undefined && { owner }),
+    ...end,
     hasOpenRun: session.openRun !== null,
     hasWaiting,
     isDamaged: session.damage.some(({ isNew }) => isNew),
-    lastWrittenAt: await lastWrittenAt(session),
   }
 }
 
 /**
- * The host of the newest run. Before the first run there are only messages: one that came through our endpoints
- * was meant to start it. A subagent is resumed by its parent.
+ * The host of the newest run, and the time of the last line. Before the first run there are only messages: one that came
+ * through our endpoints was meant to start it. A subagent is resumed by its parent.
  */
-async function ownerOf(session: Session): Promise<string | undefined> {
+async function readEnd(session: Session): Promise<Pick<Evidence, 'owner' | 'lastWrittenAt'>> {
   let owner: string | undefined
+  let lastWrittenAt = 0
   let hasRun = false
   for await (const stored of session.lines({ after: (session.openRun?.seq ?? 1) - 1 })) {
     if (stored.type !== 'line') continue
     const disk = JSON.parse(stored.text) as DiskLine & { cause?: Partial<Cause> }
     const line = fromDisk(disk, stored.seq)
+    lastWrittenAt = Date.parse(line.timestamp)
     if (line.type === 'run_start') owner = line.runStart.owner
     hasRun ||= line.type === 'run_start'
     const cameByDoor = disk.cause?.client !== undefined && disk.cause.client !== 'task'
     if (!hasRun && cameByDoor) owner = serverOwner
   }
-  return owner
-}
-
-async function lastWrittenAt(session: Session): Promise<number> {
-  let last = 0
-  for await (const line of session.lines({ after: session.head.seq - 1 })) {
-    if (line.type === 'line') last = Date.parse(fromDisk(JSON.parse(line.text) as DiskLine, line.seq).timestamp)
-  }
-  return last
+  return { lastWrittenAt, ...(owner !== undefined && { owner }) }
 }
