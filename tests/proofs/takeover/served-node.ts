@@ -1,0 +1,84 @@
+import { fork, type ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { fileURLToPath } from 'node:url'
+import type { NodeOptions, Order, Word } from './words.ts'
+
+const program = fileURLToPath(new URL('node-process.ts', import.meta.url))
+
+/** A server of a service in another process, seen from whoever is going to kill it. */
+export class ServedNode {
+  readonly name: string
+  url = ''
+  /** The end of what it has written to its log. */
+  lastOutput = ''
+  readonly #child: ChildProcess
+  readonly #loaded = Promise.withResolvers<void>()
+  readonly #serving = Promise.withResolvers<string>()
+  readonly #closed: Promise<void>
+  #status = Promise.withResolvers<number>()
+
+  /** It loads the program, and waits until it is told to serve. */
+  constructor(name: string, compileCache: string) {
+    this.name = name
+    const child = fork(program, {
+      execArgv: ['-C', '@tapetree/source'],
+      env: { ...process.env, NODE_COMPILE_CACHE: compileCache },
+      silent: true,
+    })
+    this.#child = child
+    child.stderr?.setEncoding('utf8').on('data', (chunk: string) => {
+      this.lastOutput = (this.lastOutput + chunk).slice(-4000)
+    })
+    child.on('message', (word: Word) => this.#hear(word))
+    this.#closed = once(child, 'close').then(([code, signal]) => {
+      const failure = new Error(`server ${name} ended with ${String(signal ?? code)}: ${this.lastOutput}`)
+      for (const { reject } of [this.#loaded, this.#serving, this.#status]) reject(failure)
+    })
+    // If it is killed before it is asked for anything, nobody waits.
+    for (const { promise } of [this.#loaded, this.#serving, this.#status]) promise.catch(() => undefined)
+  }
+
+  /** Resolves when it takes requests. */
+  async serve(options: Omit<NodeOptions, 'node'>): Promise<void> {
+    await this.#loaded.promise
+    this.#tell({ type: 'serve', node: this.name, ...options })
+    this.url = await this.#serving.promise
+  }
+
+  /** How many of its sessions are at work. */
+  async working(): Promise<number> {
+    this.#status = Promise.withResolvers()
+    this.#tell({ type: 'look' })
+    return this.#status.promise
+  }
+
+  signal(signal: 'SIGSTOP' | 'SIGCONT'): void {
+    this.#child.kill(signal)
+  }
+
+  /** `kill -9`. */
+  async kill(): Promise<void> {
+    this.#child.kill('SIGKILL')
+    await this.#closed
+  }
+
+  #tell(order: Order): void {
+    this.#child.send(order)
+  }
+
+  #hear(word: Word): void {
+    switch (word.type) {
+      case 'loaded':
+        this.#loaded.resolve()
+        return
+      case 'serving':
+        this.#serving.resolve(word.url)
+        return
+      case 'status':
+        this.#status.resolve(word.working)
+        return
+      default:
+        word satisfies never
+    }
+  }
+}
