@@ -26,11 +26,12 @@ export class Cluster {
   }
 
   /** Below `folder`, where it also mounts the disks of the nodes. */
-  static async start(folder: string): Promise<Cluster> {
+  static async start(folder: string, places: Places = {}): Promise<Cluster> {
     const [client = 0, peer = 0, ...ports] = await freePorts(2 + 2 * names.length)
     const home = makeFolder(join(folder, 'etcd'))
-    const urls = (port: number): string => `http://127.0.0.1:${port}`
-    const etcd = new Daemon(home, '/usr/bin/etcd', [
+    const { etcd: etcdPlace = here, nodes: nodePlaces = [] } = places
+    const urls = (port: number): string => `http://${etcdPlace.address}:${port}`
+    const etcdOptions = [
       ...[
         '--name',
         'etcd',
@@ -44,11 +45,14 @@ export class Cluster {
       ...['--listen-client-urls', urls(client), '--advertise-client-urls', urls(client)],
       ...['--listen-peer-urls', urls(peer), '--initial-advertise-peer-urls', urls(peer)],
       ...['--initial-cluster', `etcd=${urls(peer)}`],
-    ])
+    ]
+    const etcd = new Daemon(home, { program: '/usr/bin/etcd', options: etcdOptions, enter: etcdPlace.enter })
     etcd.start()
     const nodes = names.map((name, index) => {
       const [port = 0, restPort = 0] = ports.slice(2 * index)
-      return new ClusterNode({ folder: makeFolder(join(folder, name)), name, port, restPort, etcdPort: client })
+      const etcdHost = `${etcdPlace.address}:${client}`
+      const place = nodePlaces[index] ?? here
+      return new ClusterNode({ folder: makeFolder(join(folder, name)), name, port, restPort, etcdHost, place })
     })
     const cluster = new Cluster(etcd, nodes)
     const [first, ...others] = nodes
@@ -103,27 +107,45 @@ export class Cluster {
 
 const names = ['node_a', 'node_b', 'node_c']
 
-export interface NodeOptions {
+/** Where a program runs. */
+interface Place {
+  address: string
+  /** What starts a program there. */
+  enter: readonly string[]
+}
+
+/** Default: all on this machine. */
+interface Places {
+  etcd?: Place
+  nodes?: readonly Place[]
+}
+
+const here: Place = { address: '127.0.0.1', enter: [] }
+
+interface NodeOptions {
   folder: string
   name: string
   port: number
   restPort: number
-  etcdPort: number
+  etcdHost: string
+  place: Place
 }
 
 /** A PostgreSQL server with its Patroni, its data and its WAL on disks of their own. */
 export class ClusterNode {
   readonly name: string
+  readonly address: string
   readonly port: number
+  readonly restPort: number
   readonly patroni: Daemon
   readonly disks: { data: SmallDisk; wal: SmallDisk }
-  readonly #restPort: number
 
   constructor(options: NodeOptions) {
-    const { folder, name, port, restPort } = options
+    const { folder, name, port, restPort, place } = options
     this.name = name
+    this.address = place.address
     this.port = port
-    this.#restPort = restPort
+    this.restPort = restPort
     this.disks = {
       data: new SmallDisk(join(folder, 'data'), 1500),
       wal: new SmallDisk(join(folder, 'wal'), 700),
@@ -131,28 +153,23 @@ export class ClusterNode {
     const settings = join(folder, 'patroni.yml')
     // JSON is YAML.
     writeFileSync(settings, JSON.stringify(patroniSettings(options, this.disks)))
-    this.patroni = new Daemon(folder, '/usr/bin/patroni', [settings])
+    this.patroni = new Daemon(folder, { program: '/usr/bin/patroni', options: [settings], enter: place.enter })
   }
 
   /** Whether Patroni says that this node leads, which is what a load balancer asks. */
-  async isPrimary(timeoutMs = 1000): Promise<boolean> {
-    try {
-      const signal = AbortSignal.timeout(timeoutMs)
-      return (await fetch(`http://127.0.0.1:${this.#restPort}/primary`, { signal })).ok
-    } catch {
-      return false
-    }
+  async isPrimary(timeoutMs?: number): Promise<boolean> {
+    return leads(this, timeoutMs)
   }
 
   /** The nodes of the cluster, as Patroni knows them. */
   async members(): Promise<{ name: string; role: string }[]> {
     const signal = AbortSignal.timeout(1000)
-    const answer = await fetch(`http://127.0.0.1:${this.#restPort}/cluster`, { signal })
+    const answer = await fetch(`http://${this.address}:${this.restPort}/cluster`, { signal })
     return ((await answer.json()) as { members: { name: string; role: string }[] }).members
   }
 
   async ask(statement: string, database = 'postgres'): Promise<Record<string, unknown>[]> {
-    const connectionString = `postgres://admin@127.0.0.1:${this.port}/${database}`
+    const connectionString = `postgres://admin@${this.address}:${this.port}/${database}`
     const client = new Client({ connectionString, connectionTimeoutMillis: 3000, query_timeout: 30_000 })
     client.on('error', () => undefined)
     try {
@@ -180,16 +197,29 @@ export class ClusterNode {
   }
 }
 
+/** Whether the server at this place leads, as its Patroni says. */
+export async function leads(
+  { address, restPort }: Pick<ClusterNode, 'address' | 'restPort'>,
+  timeoutMs = 1000,
+): Promise<boolean> {
+  try {
+    const signal = AbortSignal.timeout(timeoutMs)
+    return (await fetch(`http://${address}:${restPort}/primary`, { signal })).ok
+  } catch {
+    return false
+  }
+}
+
 function patroniSettings(
-  { name, port, restPort, etcdPort, folder }: NodeOptions,
+  { name, port, restPort, etcdHost, folder, place: { address } }: NodeOptions,
   disks: ClusterNode['disks'],
 ): unknown {
   return {
     scope: 'proof',
     name,
-    restapi: { listen: `127.0.0.1:${restPort}`, connect_address: `127.0.0.1:${restPort}` },
+    restapi: { listen: `${address}:${restPort}`, connect_address: `${address}:${restPort}` },
     // Not `etcd3`: a leader that was paused for longer than its lease takes the lock back from the next one there, in Patroni 3.0.2.
-    etcd: { host: `127.0.0.1:${etcdPort}` },
+    etcd: { host: etcdHost },
     bootstrap: {
       dcs: {
         ...{ ttl: 6, loop_wait: 1, retry_timeout: 2, synchronous_mode: true, master_start_timeout: 10 },
@@ -198,8 +228,8 @@ function patroniSettings(
       initdb: [{ encoding: 'UTF8' }, { locale: 'C.UTF-8' }, 'data-checksums', { waldir: join(disks.wal.path, 'main') }],
     },
     postgresql: {
-      listen: `127.0.0.1:${port}`,
-      connect_address: `127.0.0.1:${port}`,
+      listen: `${address}:${port}`,
+      connect_address: `${address}:${port}`,
       data_dir: join(disks.data.path, 'main'),
       bin_dir: programs,
       pgpass: join(folder, 'pgpass'),
@@ -208,7 +238,7 @@ function patroniSettings(
         replication: { username: 'replicator' },
         rewind: { username: 'admin' },
       },
-      pg_hba: ['host all all 127.0.0.1/32 trust', 'host replication all 127.0.0.1/32 trust', 'local all all trust'],
+      pg_hba: ['host all all samenet trust', 'host replication all samenet trust', 'local all all trust'],
       parameters: { unix_socket_directories: folder },
       basebackup: [{ waldir: join(disks.wal.path, 'main') }, { checkpoint: 'fast' }],
       remove_data_directory_on_rewind_failure: true,
@@ -264,24 +294,32 @@ export class SmallDisk {
   }
 }
 
+interface Command {
+  program: string
+  options: readonly string[]
+  enter?: readonly string[]
+}
+
 /** A program that runs until it is killed, and that is started again then. */
 export class Daemon {
   readonly #folder: string
-  readonly #program: string
-  readonly #options: readonly string[]
+  readonly #command: Command
   #process: ChildProcess | undefined
 
-  constructor(folder: string, program: string, options: readonly string[]) {
+  constructor(folder: string, command: Command) {
     this.#folder = folder
-    this.#program = program
-    this.#options = options
+    this.#command = command
   }
 
   start(): void {
     const output = openSync(join(this.#folder, 'output.log'), 'a')
     const env = { PATH: process.env['PATH'], HOME: this.#folder, LC_ALL: 'C.UTF-8' }
-    this.#process = spawn(this.#program, this.#options, {
-      ...nobody,
+    const { program, options, enter = [] } = this.#command
+    // Only root may go to another place.
+    const become = ['setpriv', '--reuid', `${nobody.uid}`, '--regid', `${nobody.gid}`, '--clear-groups']
+    const [first = '', ...rest] = [...(enter.length > 0 ? [...enter, ...become] : []), program, ...options]
+    this.#process = spawn(first, rest, {
+      ...(enter.length === 0 && nobody),
       env,
       cwd: this.#folder,
       stdio: ['ignore', output, output],

@@ -15,8 +15,10 @@ export interface Victim {
 /** Injects a fault. Resolves when it is over: when the process runs again, or whatever it restarts has been left to itself. */
 export type Fault = (victim: Victim) => Promise<void>
 
-/** By what they strike. Each run has some of every kind. */
-export const faults: Record<string, Record<string, Fault>> = {
+type ServerFault = (victim: Pick<Victim, 'cluster' | 'random'>) => Promise<void>
+
+/** Faults of single servers of the database. */
+export const serverFaults: Record<'primary' | 'standby', Record<string, ServerFault>> = {
   primary: {
     'the server is killed': async ({ cluster }) => (await cluster.primary()).signalServer('SIGKILL'),
     'its first process is killed': async ({ cluster }) => killFirst(await cluster.primary()),
@@ -46,6 +48,11 @@ export const faults: Record<string, Record<string, Fault>> = {
       for (const { patroni } of nodes) patroni.start()
     },
   },
+}
+
+/** By what they strike. Each run has some of every kind. */
+export const faults: Record<string, Record<string, Fault>> = {
+  ...serverFaults,
   connections: {
     'the server ends all of them, again and again': async ({ cluster, random }) => {
       for (let count = 0; count < 10; count++) {

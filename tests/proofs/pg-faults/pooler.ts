@@ -36,7 +36,7 @@ pidfile =
 `,
     )
     writeFileSync(join(home, 'users.txt'), '"app" ""\n')
-    const daemon = new Daemon(home, '/usr/sbin/pgbouncer', [settings])
+    const daemon = new Daemon(home, { program: '/usr/sbin/pgbouncer', options: [settings] })
     daemon.start()
     return new Pooler(daemon, port)
   }

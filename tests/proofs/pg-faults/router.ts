@@ -1,12 +1,14 @@
 import { once } from 'node:events'
 import { createConnection, createServer, type Server, type Socket } from 'node:net'
 import { setTimeout } from 'node:timers/promises'
-import type { Cluster, ClusterNode } from './cluster.ts'
+import { leads, type ClusterNode } from './cluster.ts'
+
+type RoutedNode = Pick<ClusterNode, 'address' | 'port' | 'restPort'>
 
 interface Link {
   client: Socket
   server: Socket
-  node: ClusterNode
+  node: RoutedNode
 }
 
 /**
@@ -18,22 +20,24 @@ export class Router {
   readonly #links = new Set<Link>()
   readonly #closed = new AbortController()
   /** How often in a row each node did not say that it leads. */
-  readonly #silences: Map<ClusterNode, number>
+  readonly #silences: Map<RoutedNode, number>
   readonly #watching: Promise<unknown>
   /** Whether connections to a former primary stay open. */
   keepsOldLinks = false
 
-  private constructor(cluster: Cluster, server: Server) {
+  private constructor(nodes: readonly RoutedNode[], server: Server) {
     this.#server = server
-    this.#silences = new Map(cluster.nodes.map((node) => [node, fall]))
+    this.#silences = new Map(nodes.map((node) => [node, fall]))
     server.on('connection', (client) => this.#connect(client))
-    this.#watching = Promise.all(cluster.nodes.map((node) => this.#watch(node)))
+    this.#watching = Promise.all(nodes.map((node) => this.#watch(node)))
   }
 
-  static async start(cluster: Cluster): Promise<Router> {
+  static async start({ nodes }: { nodes: readonly RoutedNode[] }): Promise<Router> {
     const server = createServer({ noDelay: true }).listen(0, '127.0.0.1')
     await once(server, 'listening')
-    return new Router(cluster, server)
+    const router = new Router(nodes, server)
+    await Promise.all(nodes.map((node) => router.#look(node)))
+    return router
   }
 
   get port(): number {
@@ -74,7 +78,7 @@ export class Router {
       client.destroy()
       return
     }
-    const server = createConnection({ host: '127.0.0.1', port: node.port, noDelay: true })
+    const server = createConnection({ host: node.address, port: node.port, noDelay: true })
     const link = { client, server, node }
     this.#links.add(link)
     server.on('error', () => undefined)
@@ -89,10 +93,15 @@ export class Router {
     link.server.destroy()
   }
 
-  async #watch(node: ClusterNode): Promise<void> {
+  async #look(node: RoutedNode): Promise<number> {
+    const silences = (await leads(node, 500)) ? 0 : (this.#silences.get(node) ?? 0) + 1
+    this.#silences.set(node, silences)
+    return silences
+  }
+
+  async #watch(node: RoutedNode): Promise<void> {
     while (!this.#closed.signal.aborted) {
-      const silences = (await node.isPrimary(500)) ? 0 : (this.#silences.get(node) ?? 0) + 1
-      this.#silences.set(node, silences)
+      const silences = await this.#look(node)
       if (silences >= fall && !this.keepsOldLinks) {
         for (const link of this.#links) if (link.node === node) this.#cut(link)
       }

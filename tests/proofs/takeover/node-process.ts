@@ -3,6 +3,7 @@
 import { join } from 'node:path'
 import { agentSessions, createLog, defaultTenant, NatsBus, startServer, type LiveSessions } from '@tapetree/server'
 import { openNodeStore } from '../../../packages/cli/src/host/node-store.ts'
+import { Router } from '../pg-faults/router.ts'
 import { workingAgent } from './working-agent.ts'
 import type { NodeOptions, Order, Word } from './words.ts'
 
@@ -31,7 +32,8 @@ process.once('disconnect', () => process.exit(0))
 say({ type: 'loaded' })
 
 async function serve(options: NodeOptions): Promise<void> {
-  const { node, databaseUrl, busUrl, folder, host = '127.0.0.1' } = options
+  const { node, database, busUrl, folder, at = { host: '127.0.0.1', port: 0 } } = options
+  const databaseUrl = typeof database === 'string' ? database : await routeTo(database)
   const log = createLog({ level: 'warn' })
   // The database names this node as the writer of its lines.
   const url = `${databaseUrl}?application_name=${node}`
@@ -45,11 +47,17 @@ async function serve(options: NodeOptions): Promise<void> {
     api: { roots: () => [folder] },
     recovery: 'resume',
     log,
-    host,
+    ...at,
     allowInsecure: true,
-    allowedHosts: [host],
+    allowedHosts: [at.host],
   })
   say({ type: 'serving', url: server.url })
+}
+
+/** As a proxy on the same machine does. */
+async function routeTo(nodes: Exclude<NodeOptions['database'], string>): Promise<string> {
+  const router = await Router.start({ nodes })
+  return `postgres://app@127.0.0.1:${router.port}/sessions`
 }
 
 function say(word: Word): void {

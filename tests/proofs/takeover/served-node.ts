@@ -1,4 +1,4 @@
-import { fork, type ChildProcess } from 'node:child_process'
+import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import type { NodeOptions, Order, Word } from './words.ts'
@@ -17,13 +17,14 @@ export class ServedNode {
   readonly #closed: Promise<void>
   #status = Promise.withResolvers<number>()
 
-  /** It loads the program, and waits until it is told to serve. */
-  constructor(name: string, compileCache: string) {
+  /** It loads the program, and waits until it is told to serve. `enter` starts it on another machine. */
+  constructor(name: string, { compileCache, enter = [] }: { compileCache: string; enter?: readonly string[] }) {
     this.name = name
-    const child = fork(program, {
-      execArgv: ['-C', '@tapetree/source'],
+    const command: string[] = [...enter, process.execPath, '-C', '@tapetree/source', program]
+    const [first = '', ...rest] = command
+    const child = spawn(first, rest, {
       env: { ...process.env, NODE_COMPILE_CACHE: compileCache },
-      silent: true,
+      stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
     })
     this.#child = child
     child.stderr?.setEncoding('utf8').on('data', (chunk: string) => {

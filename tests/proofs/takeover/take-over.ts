@@ -159,14 +159,14 @@ class Trial {
   }
 
   #load(): ServedNode {
-    return new ServedNode(`node${++this.#nodesMade}`, join(this.#context.folder, 'compile-cache'))
+    return new ServedNode(`node${++this.#nodesMade}`, { compileCache: join(this.#context.folder, 'compile-cache') })
   }
 
   async #serve(node: ServedNode): Promise<void> {
     const folder = join(this.#context.folder, node.name)
     mkdirSync(folder)
     await node.serve({
-      databaseUrl: this.#database.urlFor('app', 'sessions'),
+      database: this.#database.urlFor('app', 'sessions'),
       busUrl: this.#nats.url,
       folder,
       ledger: this.#ledger,

@@ -7,15 +7,16 @@ export type Order =
 export interface NodeOptions {
   /** Its name in the service, in the database and in the ledger. */
   node: string
-  databaseUrl: string
+  /** A URL, or the servers of a database that Patroni manages: one of them leads. */
+  database: string | readonly { address: string; port: number; restPort: number }[]
   busUrl: string
   /** What belongs to its machine. */
   folder: string
   /** Each start of a tool leaves a line here: the time, the node and the call. */
   ledger: string
   seed: number
-  /** Default: loopback. */
-  host?: string
+  /** Default: any port of loopback. */
+  at?: { host: string; port: number }
 }
 
 /** What it says. */

@@ -11,11 +11,13 @@ export class Writers {
   /** On a connection of the administrator. */
   static async watch(client: Client): Promise<Writers> {
     await client.query(`
-      create table public.written (key bigint not null, n int not null, writer text not null, at timestamptz not null);
+      create table public.written (
+        key bigint not null, n int not null, writer text not null, term int not null, at timestamptz not null);
       create function public.note_writer() returns trigger language plpgsql security definer as $$
       begin
         insert into public.written
-          select key, n, current_setting('application_name'), clock_timestamp() from added;
+          select a.key, a.n, current_setting('application_name'), s.term, clock_timestamp()
+          from added a join tapetree.session s on s.key = a.key;
         return null;
       end $$;
       create trigger note_writer after insert on tapetree.entry referencing new table as added

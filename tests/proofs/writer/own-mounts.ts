@@ -11,6 +11,8 @@ export interface InsideContext extends Omit<FigureContext, 'temporaryFolder'> {
 export interface OwnMountsOptions {
   /** Whatever the program started ends with it, also daemons that have left its process group. */
   ownProcesses?: boolean
+  /** It has network interfaces of its own, and reaches nobody else. */
+  ownNetwork?: boolean
 }
 
 /**
@@ -20,7 +22,7 @@ export interface OwnMountsOptions {
 export async function runInOwnMounts(
   context: FigureContext,
   program: URL,
-  { ownProcesses = false }: OwnMountsOptions = {},
+  { ownProcesses = false, ownNetwork = false }: OwnMountsOptions = {},
 ): Promise<FigureResult> {
   const { size, seed, say } = context
   const folder = await context.temporaryFolder()
@@ -30,7 +32,8 @@ export async function runInOwnMounts(
   const node = [process.execPath, '-C', '@tapetree/source', fileURLToPath(program), options]
   // The shell is the first process there: it reaps daemons that end, and all others end with it.
   const own = ownProcesses ? ['--pid', '--fork', '--kill-child', '--mount-proc', 'sh', '-c', '"$@"; exit $?', 'sh'] : []
-  const child = spawn('unshare', [...asRoot, '--mount', '--propagation', 'private', ...own, ...node], {
+  const network = ownNetwork ? ['--net'] : []
+  const child = spawn('unshare', [...asRoot, ...network, '--mount', '--propagation', 'private', ...own, ...node], {
     stdio: ['pipe', 'pipe', 'inherit'],
   })
   const ended = new Promise<string>((resolve) => {
