@@ -23,9 +23,9 @@ export const faults: Record<string, Fault> = {
   },
   'a server is paused': async ({ service, random }) => {
     const server = chosen(service.servers, random)
-    server.signal('SIGSTOP')
+    await server.pause()
     await setTimeout(between(random, 2000, 8000))
-    server.signal('SIGCONT')
+    server.wakeUp()
     return server.name
   },
   'the primary is killed or paused': async (victim) => strike('primary', victim),

@@ -10,10 +10,15 @@ export function signalTree(pid: number, signal: NodeJS.Signals): void {
 /** `kill -9` for a process and its children. Resolves when they are gone, and what they had open is closed. */
 export async function killTree(pid: number): Promise<void> {
   send(pid, 'SIGSTOP') // it starts no more of them, once it has stopped
-  while (isRunning(pid) && !['T', 't'].includes(statusOf(pid)?.state ?? '')) await setTimeout(1)
+  await untilStopped(pid)
   const all = [pid, ...childrenOf(pid)]
   for (const each of all) send(each, 'SIGKILL')
   while (all.some(isRunning)) await setTimeout(5)
+}
+
+/** Resolves when `SIGSTOP` has taken effect, or the process is gone. */
+export async function untilStopped(pid: number): Promise<void> {
+  while (isRunning(pid) && !['T', 't'].includes(statusOf(pid)?.state ?? '')) await setTimeout(1)
 }
 
 export function childrenOf(parent: number): number[] {

@@ -1,6 +1,7 @@
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
+import { untilStopped } from '../pg-faults/processes.ts'
 import type { NodeOptions, Order, Word } from './words.ts'
 
 const program = fileURLToPath(new URL('node-process.ts', import.meta.url))
@@ -53,8 +54,14 @@ export class ServedNode {
     return this.#status.promise
   }
 
-  signal(signal: 'SIGSTOP' | 'SIGCONT'): void {
-    this.#child.kill(signal)
+  /** `SIGSTOP`. Resolves when it has stopped. */
+  async pause(): Promise<void> {
+    this.#child.kill('SIGSTOP')
+    await untilStopped(this.#child.pid ?? 0)
+  }
+
+  wakeUp(): void {
+    this.#child.kill('SIGCONT')
   }
 
   /** `kill -9`. */

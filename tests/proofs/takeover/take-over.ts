@@ -93,8 +93,8 @@ class Trial {
     // Anywhere between two signs of life.
     await setTimeout(random() * 1000)
     const struckMs = Date.now()
-    if (kind === 'killed') void victim.kill()
-    else victim.signal('SIGSTOP')
+    await (kind === 'killed' ? victim.kill() : victim.pause())
+    const toolsBefore = this.#toolsOf(victim)
     const firsts = await this.#untilTaken(heir, struckMs)
     const after = (ms: number | undefined): number => Math.round((ms ?? Infinity) - struckMs)
     const taken = {
@@ -109,14 +109,14 @@ class Trial {
     if (taken.lastMs > leaseMs + limits.lastMs) this.problems.push(`the last session went on after ${taken.lastMs} ms`)
     const wokenMs = Date.now()
     if (kind === 'paused') {
-      victim.signal('SIGCONT')
+      victim.wakeUp()
       await this.#within(
         'the server that was paused has let go of its sessions',
         async () => (await victim.working()) === 0,
       )
     }
     await this.#within('every session calls a tool again', async () => this.#toolsSince(heir, struckMs) >= sessionCount)
-    await this.#checkVictim(victim, { struckMs, wokenMs })
+    await this.#checkVictim(victim, { struckMs, wokenMs, toolsBefore })
     this.#owner = heir
     this.#heir = kind === 'paused' ? victim : await this.#replace()
     say(
@@ -213,13 +213,21 @@ class Trial {
   }
 
   /** Only what was under way when it was struck may still have reached the log, before anything of the next owner. */
-  async #checkVictim(victim: ServedNode, { struckMs, wokenMs }: { struckMs: number; wokenMs: number }): Promise<void> {
+  async #checkVictim(
+    victim: ServedNode,
+    { struckMs, wokenMs, toolsBefore }: { struckMs: number; wokenMs: number; toolsBefore: number },
+  ): Promise<void> {
     const stale = await this.#writers.staleLines(victim.name, struckMs)
     const late = await this.#writers.firstLines(victim.name, wokenMs)
-    const tools = this.#readLedger().filter(({ node, ms }) => node === victim.name && ms > struckMs)
+    const tools = this.#toolsOf(victim) - toolsBefore
     if (stale > 0) this.problems.push(`${victim.name} wrote ${stale} lines after those of the next owner`)
     if (late.length > 0) this.problems.push(`${victim.name} wrote to ${late.length} sessions after it woke up`)
-    if (tools.length > 0) this.problems.push(`${victim.name} started ${tools.length} tools after it woke up`)
+    if (tools > 0) this.problems.push(`${victim.name} started ${tools} tools after it woke up`)
+  }
+
+  /** How many tools it has started so far. */
+  #toolsOf({ name }: ServedNode): number {
+    return this.#readLedger().filter(({ node }) => node === name).length
   }
 
   #toolsSince(node: ServedNode, sinceMs: number): number {
