@@ -1,5 +1,7 @@
 // Several servers on one database, connected by NATS: real processes, as a team would run them.
 import { RemoteSession } from '@tapetree/client'
+import { once } from 'node:events'
+import { createServer, type AddressInfo } from 'node:net'
 import { migratePostgres } from '@tapetree/session/stores/postgres'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { fakeHome, type FakeHome } from '../../packages/cli/src/testing/fake-home.ts'
@@ -40,6 +42,13 @@ describe.skipIf(missing !== undefined)('servers that form one service', () => {
 
   const start = (at: FakeHome, node: string): Promise<Served> =>
     serve(at, '--store', url, '--bus', nats.url, '--node', node, '--root', at.cwd)
+
+  /** A server that others reach at its own port, without NATS. */
+  async function startRelay(at: FakeHome, node: string): Promise<Served> {
+    const port = await freePort()
+    const bus = `http://127.0.0.1:${port}`
+    return serve(at, '--port', String(port), '--store', url, '--bus', bus, '--node', node, '--root', at.cwd)
+  }
 
   async function client({ url: baseUrl, token }: Served, sessionId: string): Promise<RemoteSession> {
     const opened = await RemoteSession.open({ baseUrl, token, sessionId })
@@ -85,6 +94,37 @@ describe.skipIf(missing !== undefined)('servers that form one service', () => {
     for (const served of [first, second]) expect((await served.stop()).code).toBe(0)
   })
 
+  test('without NATS they connect to each other, also one that comes later', async () => {
+    const at = await home('auto')
+    at.provider.script(sayAndWait(['Half ', 'an answer '], 'go', ['and the rest.']), say('Another one.'))
+    const [first, second] = [await startRelay(at, 'first'), await startRelay(at, 'second')]
+    const { id } = (await first.ask('/api/sessions', { cwd: at.cwd })) as { id: string }
+    const here = await client(first, id)
+    const there = await client(second, id)
+    const asked = here.ask('First')
+    await vi.waitFor(() => expect(lastWords(there)).toBe('Half an answer '), patiently)
+    const third = await startRelay(at, 'third')
+    const late = await client(third, id)
+    await vi.waitFor(() => expect(lastWords(late)).toBe('Half an answer '), patiently)
+    await vi.waitFor(() => expect(here.state('presence')).toHaveLength(3), patiently)
+    at.provider.release('go')
+    expect(await asked).toMatchObject({ outcome: 'completed' })
+    expect(await late.ask('Second')).toMatchObject({ outcome: 'completed', text: 'Another one.' })
+    await vi.waitFor(() => expect(lastWords(there)).toBe('Another one.'), patiently)
+    for (const served of [first, second, third]) expect((await served.stop()).code).toBe(0)
+  })
+
+  test('the door of the servers for each other admits nobody without the secret', async () => {
+    const at = await home('auto')
+    const served = await startRelay(at, 'first')
+    const socket = new WebSocket(`${served.url.replace('http', 'ws')}/internal/bus`)
+    const closed = once(socket, 'close')
+    await once(socket, 'open')
+    socket.send(JSON.stringify({ type: 'hello', from: 'stranger' }))
+    await closed
+    expect((await served.stop()).code).toBe(0)
+  })
+
   test('if the owner is killed, a command of a client of another one is carried out there, once', async () => {
     const at = await home('auto')
     at.provider.script(say('One.'), say('Two.'))
@@ -127,3 +167,12 @@ describe.skipIf(missing !== undefined)('servers that form one service', () => {
     for (const served of [first, second]) expect((await served.stop()).code).toBe(0)
   })
 })
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  server.close()
+  await once(server, 'close')
+  return port
+}

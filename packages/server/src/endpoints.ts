@@ -17,6 +17,7 @@ import { addMetrics } from './http/routes/health.ts'
 import { addPage } from './http/routes/page.ts'
 import { findWebApp } from './http/routes/web-app.ts'
 import type { LiveSessions } from './live/live-sessions.ts'
+import type { BusDoor } from './bus/session-bus.ts'
 import { NodeLink } from './nodes/node-link.ts'
 import {
   recoverAbandoned,
@@ -45,6 +46,8 @@ export interface Endpoints {
   /** Other origins whose pages may read responses. */
   origins: ReadonlySet<string>
   routes: Routes
+  /** Where other nodes connect. */
+  door: BusDoor | undefined
   ws: WsDoor
   closing: AbortController
   nodes: NodeLink | undefined
@@ -133,6 +136,7 @@ export function openEndpoints(
     origins,
     routes,
     ws,
+    door: options.bus?.door,
     closing,
     nodes,
     log,

@@ -2,6 +2,7 @@ export { agentSessions, type AgentSessionsOptions } from './drivers/agent-sessio
 export { Pairing, pairingLink } from './auth/pairing.ts'
 export { DatabaseDocument } from './auth/shared-document.ts'
 export { NatsBus, type NatsBusOptions } from './bus/nats-bus.ts'
+export { RelayBus } from './bus/relay-bus.ts'
 export type { SessionBus } from './bus/session-bus.ts'
 export { storedUsage } from './auth/limits.ts'
 export type { Caller, Role } from './auth/operation-roles.ts'

@@ -33,6 +33,11 @@ export function handlersOf(endpoints: Endpoints, { isUnixSocket }: { isUnixSocke
     handleUpgrade: (request, socket, head) => {
       if (endpoints.publicUrl) removePrefix(request, endpoints.publicUrl.prefix)
       endpoints.waitingRoom.heard(socket)
+      if (endpoints.door && request.url === endpoints.door.path) {
+        // It has its own limit of connections that have not authenticated.
+        endpoints.waitingRoom.admit(socket)
+        return endpoints.door.upgrade(request, socket, head)
+      }
       const requestId = requestIdOf(singleHeader(request, requestIdHeader))
       endpoints.ws.upgrade(request, socket, { head, peer: peerFor(request), requestId })
     },

@@ -26,6 +26,7 @@ import {
 } from './server-options.ts'
 import { loadTls, useCertificate, type CertificateNames, type TlsKeys } from './tls.ts'
 import { wsRoute } from './ws/ws-door.ts'
+import { emitWarning } from './util/problem-error.ts'
 
 /** A server that listens only on a Unix socket. */
 export interface SocketServer extends AsyncDisposable {
@@ -143,6 +144,7 @@ interface Serving {
 function serve({ url, servers, endpoints, options, clock }: Serving): SocketServer {
   const { graceMs = defaultGraceMs } = options
   recover(options, { clock, closing: endpoints.closing.signal })
+  endpoints.door?.connect().catch((error: unknown) => emitWarning(error))
   let closed: Promise<'in time' | 'cut'> | undefined
   const close = (): Promise<'in time' | 'cut'> =>
     (closed ??= shutDown({ servers, graceMs, finish: () => closeEndpoints(endpoints, options) }))

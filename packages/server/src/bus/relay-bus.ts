@@ -8,7 +8,7 @@ import type { Frame } from './frames.ts'
 import { closedError, OpenRequests, outcomeIn, outcomeOf } from './open-requests.ts'
 import { admit, dial, RelayChannel, socketOptions, WrongSecret } from './relay-channel.ts'
 import { requireSize, type SessionBus } from './session-bus.ts'
-import type { MessageListener, RequestHandler, RequestOptions } from './session-bus.ts'
+import type { BusDoor, MessageListener, RequestHandler, RequestOptions } from './session-bus.ts'
 import { TopicListeners } from './topic-listeners.ts'
 
 /** Where a node accepts the connections of others, below its URL. */
@@ -41,6 +41,11 @@ export interface RelayBusOptions {
  */
 export class RelayBus implements SessionBus {
   readonly node: string
+  readonly door: BusDoor = {
+    path: busPath,
+    upgrade: (request, socket, head) => this.upgrade(request, socket, head),
+    connect: () => this.connect(),
+  }
   readonly #options: RelayBusOptions
   readonly #report: (problem: string) => void
   readonly #server = new WebSocketServer({ ...socketOptions, noServer: true, clientTracking: false })

@@ -1,3 +1,6 @@
+import type { IncomingMessage } from 'node:http'
+import type { Duplex } from 'node:stream'
+
 /**
  * Carries the live part of sessions between the nodes of a service: text in flight, commands, changes of the list. It
  * holds no state. What it loses is read from the log or requested again, so nothing durable depends on it.
@@ -5,6 +8,8 @@
 export interface SessionBus {
   /** The name of this node. No two nodes of a service have the same. */
   readonly node: string
+  /** Of a bus whose nodes connect to the HTTP servers of each other. */
+  readonly door?: BusDoor
   /**
    * Sends a message to the subscribers on all other nodes. Messages on one topic arrive in the order in which they were
    * published, each at most once. Throws a `RangeError` if the message has more than `maxMessageBytes`.
@@ -29,6 +34,15 @@ export interface SessionBus {
   onGap(listener: () => void): () => void
   /** Open requests are rejected, and nothing is delivered after it resolves. */
   close(): Promise<void>
+}
+
+export interface BusDoor {
+  /** The path of the requests that it takes. They need no token: the nodes prove to each other that they know a secret. */
+  readonly path: string
+  /** Takes an upgrade request of another node. */
+  upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void
+  /** Connects to the others, which connect to this node as well. Called when the HTTP server listens. */
+  connect(): Promise<void>
 }
 
 export type MessageListener = (message: Uint8Array, from: string) => void

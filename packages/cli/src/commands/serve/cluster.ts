@@ -1,4 +1,5 @@
-import { NatsBus, type Log, type SessionBus } from '@tapetree/server'
+import { NatsBus, RelayBus, type Log, type SessionBus } from '@tapetree/server'
+import { randomBytes } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { resolve } from 'node:path'
@@ -6,6 +7,7 @@ import { textOption, type Invocation } from '../../command-line/command.ts'
 import { exitCodes } from '../../command-line/exit-code.ts'
 import { Failure, usageFailure } from '../../command-line/failure.ts'
 import type { Io } from '../../command-line/io.ts'
+import type { NodeStore } from '../../host/node-store.ts'
 import type { StoreAddress } from '../../host/store-address.ts'
 import { harmlessLine } from '../../text/harmless.ts'
 
@@ -14,6 +16,8 @@ export interface ClusterOptions {
   /** The name of this server; undefined: it is alone. */
   node: string | undefined
   busUrl: string | undefined
+  /** Where the other servers connect to this one, if no broker is between them. */
+  address: string | undefined
 }
 
 const busVariable = 'TAPETREE_BUS'
@@ -30,7 +34,7 @@ export async function clusterOptions(
   if (name !== undefined && !/^[\w.:-]{1,100}$/.test(name)) {
     throw usageFailure('--node must be 1 to 100 letters, digits or any of . : _ -')
   }
-  if (text === '') return { node: name, busUrl: undefined }
+  if (text === '') return { node: name, busUrl: undefined, address: undefined }
   if (store?.type !== 'postgres') {
     throw usageFailure('--bus connects servers of one database, so it needs --store postgres://….', [
       'tapetree serve --store postgres://user@host/database --bus nats://host:4222',
@@ -39,8 +43,10 @@ export async function clusterOptions(
   const isFile = text.startsWith('@')
   const busUrl = isFile ? (await contentOf(resolve(io.cwd, text.slice(1)))).trim() : text
   const url = URL.parse(busUrl)
-  if (!url || !/^(?:nats|tls):$/.test(url.protocol)) {
-    throw usageFailure(`--bus must be a URL that starts with nats:// or tls://.`)
+  if (!url || !/^(?:nats|tls|https?):$/.test(url.protocol)) {
+    throw usageFailure(
+      '--bus must be the URL of a NATS server (nats:// or tls://), or the one at which other servers reach this one (http:// or https://).',
+    )
   }
   if (given !== undefined && !isFile && (url.password !== '' || url.username !== '')) {
     throw new Failure(exitCodes.usage, '--bus has a password, and other users can see the command line.', {
@@ -49,13 +55,22 @@ export async function clusterOptions(
       next: ['tapetree serve … --bus @<file>'],
     })
   }
-  return { node: name ?? `${hostname()}-${process.pid}`, busUrl }
+  const isRelay = url.protocol.startsWith('http')
+  return { node: name ?? `${hostname()}-${process.pid}`, busUrl, address: isRelay ? busUrl : undefined }
 }
 
 /** Connects to the other servers. */
-export async function openBus({ node, busUrl }: ClusterOptions, log: Log): Promise<SessionBus | undefined> {
+export async function openBus(
+  { node, busUrl, address }: ClusterOptions,
+  { log, document, nodes }: { log: Log } & Partial<Pick<NodeStore, 'document' | 'nodes'>>,
+): Promise<SessionBus | undefined> {
   if (busUrl === undefined || node === undefined) return undefined
   const report = (problem: string): void => log.warn({ source: 'bus' }, problem)
+  if (address !== undefined && document && nodes) {
+    const peers = async (): Promise<{ node: string; url: string }[]> =>
+      (await nodes()).flatMap(({ name, address: url }) => (url.startsWith('http') ? [{ node: name, url }] : []))
+    return new RelayBus({ node, peers, secret: await sharedSecret(document('bus')), report })
+  }
   return NatsBus.open({ node, url: busUrl, report }).catch((cause: unknown) => {
     throw new Failure(exitCodes.configuration, 'The bus between the servers cannot be used.', {
       type: 'bus-unreachable',
@@ -64,6 +79,15 @@ export async function openBus({ node, busUrl }: ClusterOptions, log: Log): Promi
       cause,
     })
   })
+}
+
+/** Whoever may use the database may use the bus: the first server makes the secret, and the others read it there. */
+async function sharedSecret(document: ReturnType<NodeStore['document']>): Promise<string> {
+  for (;;) {
+    const known = await document.read()
+    if (known) return known.content
+    await document.write(randomBytes(32).toString('base64url'), 0)
+  }
 }
 
 async function contentOf(file: string): Promise<string> {

@@ -49,7 +49,7 @@ export async function serve(invocation: Invocation, io: Io): Promise<ExitCode> {
   const address = await chosenStore(invocation, io)
   const cluster = await clusterOptions(invocation, io, address)
   const opened = await openServedStore(address, io, cluster)
-  const { snapshotsFolder, document } = opened
+  const { snapshotsFolder, document, nodes } = opened
   const store = storeInside(opened.store, options.roots)
   const tenants = new Map<string, LiveSessions>()
   const metrics = new Metrics(tenants)
@@ -67,11 +67,13 @@ export async function serve(invocation: Invocation, io: Io): Promise<ExitCode> {
     onProblem: ({ source, message }) => log.warn({ source }, message),
   })
   tenants.set(defaultTenant, host.sessions)
-  const bus = await openBus(cluster, log).catch(async (error: unknown) => {
-    await host.close()
-    await store.close()
-    throw error
-  })
+  const bus = await openBus(cluster, { log, ...(document && { document }), ...(nodes && { nodes }) }).catch(
+    async (error: unknown) => {
+      await host.close()
+      await store.close()
+      throw error
+    },
+  )
   try {
     const server = await startServer({
       tenants,
@@ -116,11 +118,14 @@ export async function serve(invocation: Invocation, io: Io): Promise<ExitCode> {
 async function openServedStore(
   address: StoreAddress | undefined,
   io: Io,
-  { node }: ClusterOptions,
+  { node, address: reachedAt }: ClusterOptions,
 ): Promise<{ store: SessionStore } & Partial<NodeStore>> {
   const places = placesOf(io)
   if (!address) return { store: await openStore(places) }
-  if (address.type === 'postgres') return openNodeStore(address, places, { ...(node !== undefined && { node }) })
+  if (address.type === 'postgres') {
+    const named = { ...(node !== undefined && { node }), ...(reachedAt !== undefined && { address: reachedAt }) }
+    return openNodeStore(address, places, named)
+  }
   return { store: await openStore({ ...places, sessions: address.folder }) }
 }
 

@@ -63,7 +63,7 @@ export const serveCommands: readonly CommandSpec[] = [
         name: 'bus',
         value: 'url',
         description:
-          'form one service with the other servers of the database, by a NATS server: nats://host:4222, or @file with it inside; also TAPETREE_BUS',
+          'form one service with the other servers of the database: the URL of a NATS server, nats://host:4222, or the one at which the others reach this server, http://host:8787, or @file with it inside; also TAPETREE_BUS',
       },
       {
         name: 'node',

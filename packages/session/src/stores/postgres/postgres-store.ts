@@ -100,7 +100,7 @@ export class PostgresLogStore implements LogStore {
   }
 
   async claim({ tenant }: Scope, sessionId: string, options: ClaimOptions = {}): Promise<Claim> {
-    this.#address = options.address ?? this.#address
+    this.#address ??= options.address
     return this.#claimAs(tenant, async (claim, end) => {
       const [row] = await this.#database.call<ClaimRow>(
         'select outcome, key, term, head, lines, owner from tapetree.claim_session($1, $2, $3, $4, $5)',
@@ -124,7 +124,7 @@ export class PostgresLogStore implements LogStore {
     )
     const wanted = found.filter(({ header }) => isWanted(Buffer.from(header))).slice(0, limit)
     if (wanted.length === 0) return []
-    this.#address = address ?? this.#address
+    this.#address ??= address
     // One id for all of them, so that a call that lost its answer finds them when it is repeated.
     return this.#claimAs(tenant, async (claim, end) => {
       const rows = await this.#database.call<{ id: string; key: string; term: number; head: number; lines: number }>(
