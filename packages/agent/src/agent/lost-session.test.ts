@@ -40,3 +40,34 @@ test('a run stops at once when another process has taken its session over, and r
   expect(reader.head.seq).toBe(before)
   await expect(agent.prompt('more')).rejects.toMatchObject({ code: 'fenced' })
 })
+
+test('a call that was recorded before the process was paused does not start if another process has taken over meanwhile', async () => {
+  const lost = new AbortController()
+  const memory = new MemoryLogStore()
+  const taken = new SessionError('fenced', 'Another writer has taken over this session.')
+  let started = 0
+  const confirm = async (): Promise<void> => {
+    lost.abort(taken)
+    throw taken
+  }
+  const store = new SessionStore(changedPort(memory, { log: () => ({ lost: lost.signal, confirm }) }))
+  const tool: Tool = {
+    ...scriptedModel(script()).tool('act'),
+    check: () => ({ access: [], run: async () => ({ content: String(++started) }) }),
+  }
+  await using agent = await AgentSession.open({
+    models: onlyModel(scriptedModel(script().toolCall('c', 'act'))),
+    tools: () => [tool],
+    gate: () => allowAll,
+    hasSubagents: false,
+    store,
+  })
+  const outcome = await agent.prompt('go')
+  if (outcome.type !== 'started') throw new Error(outcome.type)
+  await expect(outcome.run.done).rejects.toMatchObject({ code: 'fenced' })
+  expect(started).toBe(0)
+  await using reader = await new SessionStore(memory).open(agent.session.id, { readOnly: true })
+  let last = ''
+  for await (const line of reader.lines()) if (line.type === 'line') last = line.text
+  expect(last).toContain('"type":"tool_start"')
+})

@@ -154,9 +154,11 @@ async function startCall(
   }
   const toolStart = { runId, callId: call.id, name: call.name, ...start, ...changed }
   await open.append({ type: 'tool_start', toolStart })
-  await finishCall(call, { tool, checked, start }, open, (toolContext) =>
-    checked.run({ ...toolContext, ...(box && { box }) }),
-  )
+  await finishCall(call, { tool, checked, start }, open, async (toolContext) => {
+    // This process may have been paused since the line was durable.
+    await open.deps.session.confirmOwner()
+    return checked.run({ ...toolContext, ...(box && { box }) })
+  })
 }
 
 interface StartedCall {

@@ -170,6 +170,11 @@ export interface WritableLog extends ReadableLog {
   readonly mended: { tornBytes: number; keptAs: string | undefined }
   /** May return synchronously. */
   append(lines: readonly SealedLine[], options: AppendOptions): AppendResult | Promise<AppendResult>
+  /**
+   * Rejects with `fenced` if another writer has taken over. Returns undefined if that is impossible, without asking: so it can
+   * be called directly before an effect. Absent if a writer keeps its log until it closes it.
+   */
+  confirm?(): Promise<void> | undefined
   /** Called after `unknown`: makes a durable claim, so that whatever is read afterwards is durable too. */
   reclaim(): Promise<Claim>
   putBlob(bytes: Uint8Array): Promise<BlobReference>

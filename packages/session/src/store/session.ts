@@ -461,6 +461,14 @@ export class Session {
     return stop
   }
 
+  /**
+   * Rejects with `fenced` if another process has taken the session over. Asks the store only if this process may have been
+   * paused for so long that it could. Call it directly before an effect that must not happen twice.
+   */
+  async confirmOwner(): Promise<void> {
+    await this.#held?.log.confirm?.()
+  }
+
   /** The current writer, if it can be determined without claiming; undefined if there is none or it is unknown. */
   async currentOwner(): Promise<Owner | undefined> {
     return this.#reader.log.owner?.()

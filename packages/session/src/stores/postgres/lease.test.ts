@@ -106,6 +106,18 @@ test('an answer that comes after the writer has learned that it is not the owner
   expect(await appended).toMatchObject({ type: 'unknown' })
 })
 
+test('a writer confirms without asking that it is the owner while its lease holds, and asks afterwards', async () => {
+  sleep(1000)
+  expect(log.confirm?.()).toBeUndefined()
+  sleep(3000)
+  await log.confirm?.()
+  expect(database.beats).toHaveLength(2)
+  database.claim = 'of another process'
+  sleep(3000)
+  await expect(log.confirm?.()).rejects.toMatchObject({ code: 'fenced' })
+  await expect(log.confirm?.()).rejects.toMatchObject({ code: 'fenced' })
+})
+
 test('a session that the process owns without holding it is handed over, and one that it holds is not', async () => {
   database.owned = [database.claim, 'a claim that ran late']
   await vi.advanceTimersByTimeAsync(10_000)

@@ -172,7 +172,7 @@ export class PostgresLog implements WritableLog {
     if (result.type !== 'appended') return result
     this.#known += lines.length
     this.#parts.watch.wake(key)
-    if (this.#held?.end.isPast === false && !this.#lost.signal.aborted) return result
+    if (this.#isOwnerForSure) return result
     // What follows from these lines, such as a tool that runs, is up to the current owner.
     try {
       if (await this.#isOwner()) return result
@@ -180,6 +180,18 @@ export class PostgresLog implements WritableLog {
       return { type: 'unknown', cause }
     }
     return { type: 'unknown', cause: this.#lost.signal.reason }
+  }
+
+  confirm(): Promise<void> | undefined {
+    return this.#isOwnerForSure ? undefined : this.#confirmed()
+  }
+
+  async #confirmed(): Promise<void> {
+    if (!(await this.#isOwner())) throw this.#lost.signal.reason
+  }
+
+  get #isOwnerForSure(): boolean {
+    return this.#held?.end.isPast === false && !this.#lost.signal.aborted
   }
 
   /** Whether nobody has taken over. If the lease may have ended since the last sign of life, it gives another one first. */
