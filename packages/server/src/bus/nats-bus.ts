@@ -383,7 +383,8 @@ interface NatsServer {
   name: string
   host: string
   port: number
-  options: ConnectionOptions
+  /** In our own words: whoever does not use NATS need not have its client, nor its types. */
+  options: { servers: string; user?: string; pass?: string; token?: string; tls?: { ca?: string } }
 }
 
 /** @internal Exported for its test. */
