@@ -53,8 +53,9 @@ async function run(agent: AgentSession, words: string): Promise<void> {
   if (outcome.type === 'started') await outcome.run.done
 }
 
-/** The files of a folder that contain a text. */
-async function filesWith(folder: string, text: string): Promise<string[]> {
+/** The files that contain a text after the session was closed, since an open one still writes in the background. */
+async function keptIn({ agent, folder }: Opened, text: string): Promise<string[]> {
+  await agent.close()
   const entries = await readdir(folder, { recursive: true, withFileTypes: true })
   const files = entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name))
   const found: string[] = []
@@ -65,29 +66,32 @@ async function filesWith(folder: string, text: string): Promise<string[]> {
 describe('a secret', () => {
   test('in a prompt is in neither the log nor the request', async () => {
     const key = canary()
-    const { agent, model, folder } = await open(script().text('ok'))
+    const opened = await open(script().text('ok'))
+    const { agent, model } = opened
     await run(agent, `use ${key} please`)
     expect(JSON.stringify(model.requests)).not.toContain(key)
     expect(JSON.stringify(model.requests)).toContain('redacted')
-    expect(await filesWith(folder, key)).toEqual([])
+    expect(await keptIn(opened, key)).toEqual([])
   })
 
   test('in the command of a check is not in the log, and the check still names its trees', async () => {
     const key = canary()
-    const { agent, folder } = await open(script().text('ok'))
+    const opened = await open(script().text('ok'))
+    const { agent } = opened
     const tree = 'a1b2c3d4e5f60718293a4b5c6d7e8f9001122334'
     const command = `API_KEY=${key} npm test`
     const line = await agent.session.append({ type: 'check', check: { command, exitCode: 0, durationMs: 1, tree } })
     expect(line).toMatchObject({ check: { command: expect.stringMatching(/^API_KEY=.*redacted.* npm test$/), tree } })
-    expect(await filesWith(folder, key)).toEqual([])
+    expect(await keptIn(opened, key)).toEqual([])
   })
 
   test('in a queued message is in neither the log nor the queue', async () => {
     const key = canary()
-    const { agent, folder } = await open(script().text('ok'))
+    const opened = await open(script().text('ok'))
+    const { agent } = opened
     await agent.session.submit(`later ${key}`)
     await agent.session.saveDerived()
-    expect(await filesWith(folder, key)).toEqual([])
+    expect(await keptIn(opened, key)).toEqual([])
   })
 
   test('in a file that a tool reads or writes is not kept, and the file itself is unchanged', async () => {
@@ -98,36 +102,37 @@ describe('a secret', () => {
       .toolCall('2', 'edit', { path: 'a.env', edits: [{ oldText: 'NAME=one', newText: 'NAME=two' }] })
       .step()
       .text('done')
-    const { agent, model, folder, cwd } = await open(said)
+    const opened = await open(said)
+    const { agent, model, cwd } = opened
     await writeFile(join(cwd, 'a.env'), `NAME=one\nTOKEN=${key}\n`)
     await run(agent, 'go')
     expect(JSON.stringify(model.requests)).not.toContain(key)
-    expect(await filesWith(folder, key)).toEqual([])
+    expect(await keptIn(opened, key)).toEqual([])
     expect(await readFile(join(cwd, 'a.env'), 'utf8')).toContain(key)
   })
 
   test('in the output of a command is neither kept nor shown', async () => {
     cleanUps.push(() => dismissSupervisor())
     const key = canary()
-    const { agent, model, folder, cwd, events } = await open(
-      script().toolCall('1', 'bash', { command: 'cat k' }).step().text('ok'),
-    )
+    const opened = await open(script().toolCall('1', 'bash', { command: 'cat k' }).step().text('ok'))
+    const { agent, model, cwd, events } = opened
     await writeFile(join(cwd, 'k'), `${key}\n`)
     await run(agent, 'go')
     await agent.executeBash('cat k')
     expect(JSON.stringify(model.requests)).not.toContain(key)
     expect(JSON.stringify(events)).not.toContain(key)
-    expect(await filesWith(folder, key)).toEqual([])
+    expect(await keptIn(opened, key)).toEqual([])
   })
 
   test('in a streamed answer is not shown, drafted or kept', async () => {
     const key = canary()
     const pieces = [...`The key is ${key}, I think.`]
-    const { agent, folder, events } = await open(script().text(...pieces))
+    const opened = await open(script().text(...pieces))
+    const { agent, events } = opened
     await run(agent, 'go')
     const shown = events.flatMap((event) => (event.type === 'delta' ? [event.text] : [])).join('')
     expect(shown).toMatch(/^The key is \[redacted[^\]]*\], I think\.$/)
-    expect(await filesWith(folder, key)).toEqual([])
+    expect(await keptIn(opened, key)).toEqual([])
   })
 
   test('that the user allows by name is kept', async () => {
