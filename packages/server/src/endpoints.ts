@@ -160,17 +160,26 @@ export function recover(
   if (policy === undefined) return
   for (const [tenant, sessions] of tenants) {
     const onRecovered = ({ sessionId, step }: Recovered): void =>
-      log?.info({ tenant, sessionId, step: step.type }, 'recovered')
+      log?.info({ tenant, sessionId, step: step.type, ...detailsOf(step) }, 'recovered')
     const options = { policy, clock, onRecovered }
     const failed = (error: unknown): void => {
       // The next start recovers the rest.
       if (closing.aborted) return
-      log?.error({ tenant, message: error instanceof Error ? error.message : String(error) }, 'recovery failed')
+      log?.error({ tenant, message: messageOf(error) }, 'recovery failed')
     }
     void recoverSessions(sessions, options)
       .catch(failed)
       .then(() => takeOverAbandoned(sessions, { ...options, closing, failed }))
   }
+}
+
+function detailsOf(step: Recovered['step']): { reason?: string } {
+  if (step.type === 'wait-for-person') return { reason: step.reason }
+  return step.type === 'failed' ? { reason: messageOf(step.error) } : {}
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
 }
 
 /** Continues the sessions of servers that die, as long as this one runs. */

@@ -26,6 +26,7 @@ async function injectFaults(context: InsideContext): Promise<FigureResult> {
   await trial.check()
   const { problems, figures } = trial
   for (const problem of problems.slice(0, 20)) say(`PROBLEM: ${problem}`)
+  if (problems.length > 0) await trial.explain()
   return { ok: problems.length === 0, figures: { ...figures, problems: problems.length } }
 }
 
@@ -134,6 +135,34 @@ class Trial {
         return
       }
       await setTimeout(100)
+    }
+  }
+
+  /** For the sessions that did not go on: what their clients, their logs and their servers say. */
+  async explain(): Promise<void> {
+    const { say } = this.#context
+    const logs = await this.#readLogs()
+    const nowMs = Date.now()
+    const after = (ms: number | undefined): string => (ms === undefined ? 'not' : `${seconds(nowMs - ms)} s ago`)
+    const stuck = this.#sessions.filter(({ id }) => this.problems.some((problem) => problem.includes(id)))
+    const rows = await this.#service.ask(
+      'select s.id, s.term, n.address, n.lease_until > now() as is_alive from tapetree.session s left join tapetree.node n on n.id = s.node',
+    )
+    for (const { id, jobs } of stuck.slice(0, 3)) {
+      say(JSON.stringify(rows.find((row) => row['id'] === id)))
+      for (const { recoveries } of this.#service.allServers) {
+        for (const line of recoveries.filter((each) => each.includes(id))) say(line)
+      }
+      const sent = jobs
+        .slice(-3)
+        .map(
+          ({ tag, told, sentMs, doneMs }) => `${tag.slice(-3)} sent ${after(sentMs)}, ${told}, done ${after(doneMs)}`,
+        )
+      say(`session ${id}: ${sent.join('; ')}`)
+      for (const { n, line, writer, term } of (logs.get(id) ?? []).slice(-8)) {
+        const { type, timestamp } = JSON.parse(line) as { type: string; timestamp: string }
+        say(`  line ${n} of ${writer}, term ${term}, ${after(Date.parse(timestamp))}: ${type}`)
+      }
     }
   }
 

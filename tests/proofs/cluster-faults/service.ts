@@ -13,6 +13,8 @@ export class Service {
   readonly machines: { servers: readonly Machine[]; databases: readonly Machine[]; etcd: Machine; bus: Machine }
   readonly nats: Daemon
   readonly ledger: string
+  /** Also those that were killed. */
+  readonly allServers: ServedNode[] = []
   readonly #folder: string
   readonly #random: () => number
   readonly #servers: ServedNode[] = []
@@ -70,6 +72,7 @@ export class Service {
       enter: machine.enter,
     })
     this.#servers[index] = node
+    this.allServers.push(node)
     const folder = join(this.#folder, node.name)
     mkdirSync(folder)
     await node.serve({

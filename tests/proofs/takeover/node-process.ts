@@ -34,7 +34,7 @@ say({ type: 'loaded' })
 async function serve(options: NodeOptions): Promise<void> {
   const { node, database, busUrl, folder, at = { host: '127.0.0.1', port: 0 } } = options
   const databaseUrl = typeof database === 'string' ? database : await routeTo(database)
-  const log = createLog({ level: 'warn' })
+  const log = createLog({ level: 'info' })
   // The database names this node as the writer of its lines.
   const url = `${databaseUrl}?application_name=${node}`
   const places = { sessions: join(folder, 'sessions') }

@@ -12,6 +12,8 @@ export class ServedNode {
   url = ''
   /** The end of what it has written to its log. */
   lastOutput = ''
+  /** What its log says about sessions that it took over. */
+  readonly recoveries: string[] = []
   readonly #child: ChildProcess
   readonly #loaded = Promise.withResolvers<void>()
   readonly #serving = Promise.withResolvers<string>()
@@ -30,6 +32,7 @@ export class ServedNode {
     this.#child = child
     child.stderr?.setEncoding('utf8').on('data', (chunk: string) => {
       this.lastOutput = (this.lastOutput + chunk).slice(-4000)
+      this.recoveries.push(...chunk.split('\n').filter((line) => line.includes('"recovered"')))
     })
     child.on('message', (word: Word) => this.#hear(word))
     this.#closed = once(child, 'close').then(([code, signal]) => {

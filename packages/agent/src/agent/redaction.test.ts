@@ -99,7 +99,7 @@ describe('a secret', () => {
     const said = script()
       .toolCall('1', 'read', { path: 'a.env' })
       .step()
-      .toolCall('2', 'edit', { path: 'a.env', edits: [{ oldText: 'NAME=one', newText: 'NAME=two' }] })
+      .toolCall('2', 'edit', { path: 'a.env', oldText: 'NAME=one', newText: 'NAME=two' })
       .step()
       .text('done')
     const opened = await open(said)
