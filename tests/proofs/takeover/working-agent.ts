@@ -40,7 +40,9 @@ function answerTo({ messages }: ModelRequest, about: (ms: number) => number): Sc
     .wait(about(stepMs) / 2)
     .text('of this job. ')
     .wait(about(stepMs) / 2)
-  return done < calls ? said.toolCall(`${tag}-${done + 1}`, 'work', { ms: stepMs }) : said.text(`Done: ${tag}.`)
+  return done < calls
+    ? said.toolCall(`${tag}-${done + 1}`, 'work', { ms: stepMs, step: done + 1 })
+    : said.text(`Done: ${tag}.`)
 }
 
 function progressOf(messages: ModelRequest['messages']): Job & { done: number } {
@@ -61,7 +63,8 @@ function workTool({ node, ledger }: Options, about: (ms: number) => number): Too
   return defineTool({
     name: 'work',
     description: 'Does some work.',
-    schema: z.object({ ms: z.number() }),
+    // The step makes each call differ from the last one: a run that repeats a call is stopped.
+    schema: z.object({ ms: z.number(), step: z.number() }),
     access: () => [],
     replay: 'never',
     run: async ({ ms }, { callId, signal }) => {
