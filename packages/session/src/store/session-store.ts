@@ -3,6 +3,7 @@ import { SessionError } from '../errors.ts'
 import { isId, requireId } from '../line/ids.ts'
 import {
   localScope,
+  type AbandonedLog,
   type AbandonedOptions,
   type ClaimOptions,
   type Durability,
@@ -113,23 +114,28 @@ export class SessionStore {
   }
 
   /**
-   * Opens sessions whose writer has died without closing them, so that their runs can go on here. Undefined if the
-   * store cannot tell, as with files and memory.
+   * Opens sessions whose writer has died without closing them, so that their runs can go on here. One that cannot be opened
+   * is left to a later call; rejects if that is all of them. Undefined if the store cannot tell, as with files and memory.
    */
   async openAbandoned({ limit = 500, ...options }: Partial<AbandonedOptions> = {}): Promise<Session[] | undefined> {
     this.#refuseIfClosed()
     const claimed = await this.#port.claimAbandoned?.(this.scope, { limit, ...options })
     if (!claimed) return undefined
-    return Promise.all(
-      claimed.map(async ({ sessionId: id, log }) => {
-        const key = this.#keyOf(id)
-        // This process may have lost it to the one that died.
-        await this.#open.end(key)
-        const held = await this.#open.join(key, () => this.#hold(log))
-        if (held.type === 'held') return this.#sessionOn({ id }, held, (how) => this.#open.leave(key, held, how))
-        throw new SessionError('session-owned', held.owner.reason)
-      }),
-    )
+    const opened = await Promise.allSettled(claimed.map((each) => this.#openClaimed(each)))
+    const sessions = opened.flatMap((each) => (each.status === 'fulfilled' ? [each.value] : []))
+    const failure = opened.find((each) => each.status === 'rejected')
+    // If there are others, their runs matter more. What could not be opened was handed over, so a later call finds it.
+    if (failure && sessions.length === 0) throw failure.reason
+    return sessions
+  }
+
+  async #openClaimed({ sessionId: id, log }: AbandonedLog): Promise<Session> {
+    const key = this.#keyOf(id)
+    // This process may have lost it to the one that died, with lines that it could not store any more.
+    await this.#open.end(key).catch(() => undefined)
+    const held = await this.#open.join(key, () => this.#hold(log, () => leaveToOthers(log)))
+    if (held.type === 'held') return this.#sessionOn({ id }, held, (how) => this.#open.leave(key, held, how))
+    throw new SessionError('session-owned', held.owner.reason)
   }
 
   async #createIfMissing(id: string, options: Omit<CreateOptions, 'id'>): Promise<void> {
@@ -329,8 +335,9 @@ export class SessionStore {
     return claim.type === 'claimed' ? this.#hold(claim.log) : claim
   }
 
-  async #hold(log: WritableLog): Promise<HeldSession> {
-    const reader = await openReader(log)
+  /** `giveUp` closes a log that cannot be read. */
+  async #hold(log: WritableLog, giveUp = (): Promise<void> => log.close()): Promise<HeldSession> {
+    const reader = await openReader(log, { giveUp })
     const listeners: HeldSession['listeners'] = new Listeners()
     const planned: HeldSession['planned'] = new Map()
     const writer = new SessionWriter({
@@ -372,9 +379,16 @@ interface SessionPlace {
   owner?: Owner
 }
 
-async function openReader(log: ReadableLog, options: { isBrief?: boolean } = {}): Promise<SessionReader> {
+async function openReader(
+  log: ReadableLog,
+  { giveUp = () => log.close(), ...options }: { isBrief?: boolean; giveUp?: () => Promise<void> } = {},
+): Promise<SessionReader> {
   return SessionReader.open(log, options).catch(async (error: unknown) => {
-    await log.close()
+    await giveUp()
     throw error
   })
+}
+
+async function leaveToOthers(log: WritableLog): Promise<void> {
+  await (log.handOver?.() ?? log.close())
 }

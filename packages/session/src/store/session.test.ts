@@ -8,6 +8,7 @@ import type { Session } from './session.ts'
 import { SessionStore } from './session-store.ts'
 import { MemoryLogStore, memoryStore } from '../stores/memory/memory-store.ts'
 import { assistant, said, user } from '../testing/builders.ts'
+import { changedPort } from '../testing/changed-port.ts'
 
 describe('lines that are appended together', () => {
   const message = (words: string, id?: string) => ({
@@ -46,6 +47,79 @@ describe('lines that are appended together', () => {
     const large = 'x'.repeat(300_000)
     await session.appendAll([message('first'), message(large), message('last')])
     expect(await said(session)).toEqual(['user: first', `user: ${large}`, 'user: last'])
+  })
+})
+
+describe('sessions of a process that has died', () => {
+  interface Abandoned {
+    store: SessionStore
+    /** Their logs cannot be read. */
+    broken: Set<string>
+    /** Their logs cannot be closed, once. */
+    stuck: Set<string>
+    /** What the next call finds. */
+    waiting: string[]
+  }
+
+  /** Each of them is abandoned again when it is handed over. */
+  async function abandoned(ids: readonly string[]): Promise<Abandoned> {
+    const waiting: string[] = []
+    const broken = new Set<string>()
+    const stuck = new Set<string>()
+    const port = changedPort(new MemoryLogStore(), {
+      store: (inner) => ({
+        claimAbandoned: async (scope, { limit }) => {
+          const claimed = waiting.splice(0, limit).map(async (sessionId) => {
+            const claim = await inner.claim(scope, sessionId, { insist: true })
+            return claim.type === 'claimed' ? [{ sessionId, log: claim.log }] : []
+          })
+          return (await Promise.all(claimed)).flat()
+        },
+      }),
+      log: (log, { sessionId }) => ({
+        lines: (from) => {
+          if (broken.has(sessionId)) throw new Error(`cannot read ${sessionId}`)
+          return log.lines(from)
+        },
+        close: () => (stuck.delete(sessionId) ? Promise.reject(new Error('no answer')) : log.close()),
+        handOver: async () => {
+          waiting.push(sessionId)
+          await log.close()
+        },
+      }),
+    })
+    const store = new SessionStore(port)
+    for (const id of ids) await (await store.create({ id })).close()
+    waiting.push(...ids)
+    return { store, broken, stuck, waiting }
+  }
+
+  test('are opened even if one of them cannot be, which a later call opens', async () => {
+    const { store, broken, waiting } = await abandoned(['one', 'two', 'three'])
+    broken.add('two')
+    const opened = await store.openAbandoned()
+    expect(opened?.map(({ id }) => id)).toEqual(['one', 'three'])
+    for (const session of opened ?? []) {
+      await user(session, 'going on')
+      await session.close()
+    }
+    expect(waiting).toEqual(['two'])
+    await expect(store.openAbandoned()).rejects.toThrow('cannot read two')
+    expect(waiting).toEqual(['two'])
+    broken.clear()
+    const [last] = (await store.openAbandoned()) ?? []
+    expect(last?.id).toBe('two')
+    await last?.close()
+  })
+
+  test('are opened even if this process had one of them before and cannot close it', async () => {
+    const { store, stuck } = await abandoned(['one', 'two'])
+    const before = await store.open('one')
+    stuck.add('one')
+    const opened = await store.openAbandoned()
+    expect(opened?.map(({ id }) => id)).toEqual(['one', 'two'])
+    await expect(user(before, 'too late')).rejects.toMatchObject({ code: 'session-closed' })
+    for (const session of opened ?? []) await session.close()
   })
 })
 
