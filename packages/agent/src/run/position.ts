@@ -17,32 +17,61 @@ export interface PathPosition extends Position {
 }
 
 /**
- * The position of the path to the leaf: the calls of the last answer without a result, and whether the model is next.
+ * The position of the path to the leaf: the calls of the last answer without a result, and whether the model is next. Reads
+ * the entries at the end of the path alone if the last answer is among them, however long the path is.
  */
 export async function positionOf(session: Session): Promise<PathPosition> {
-  const path = await session.getContextPath()
-  const answered = new Set<string>()
-  let hasSpoken = false
-  let newest: PathPosition['entry']
-  for (const entry of path.toReversed()) {
-    if (entry.type !== 'message') continue
-    newest ??= entry
+  const quick = new Backwards()
+  let next = session.leafId
+  for (let read = 0; next !== null && read < maxReadAlone; read++) {
+    const entry = await session.getEntry(next)
+    // The path goes on elsewhere.
+    if (entry.type === 'compaction') break
+    const found = quick.take(entry)
+    if (found) return found
+    next = entry.parentId
+  }
+  const whole = new Backwards()
+  for (const entry of (await session.getContextPath()).toReversed()) {
+    const found = whole.take(entry)
+    if (found) return found
+  }
+  return whole.end
+}
+
+/** The last answer has few results, unless the model made many calls at once. */
+const maxReadAlone = 4
+
+/** Finds the position in the entries of a path, from its end on. */
+class Backwards {
+  readonly #answered = new Set<string>()
+  #hasSpoken = false
+  #newest: PathPosition['entry']
+
+  /** The position if this entry is the last answer. */
+  take(entry: Entry): PathPosition | undefined {
+    if (entry.type !== 'message') return undefined
+    this.#newest ??= entry
     const { role, content } = entry.message
-    for (const block of content) if (block.type === 'tool_result') answered.add(block.toolResult.toolUseId)
-    if (role === 'tool') continue
+    for (const block of content) if (block.type === 'tool_result') this.#answered.add(block.toolResult.toolUseId)
+    if (role === 'tool') return undefined
     if (role !== 'assistant') {
-      hasSpoken = true
-      continue
+      this.#hasSpoken = true
+      return undefined
     }
     const openCalls = content.flatMap((block): ToolUse[] =>
-      block.type === 'tool_use' && !answered.has(block.toolUse.id) ? [block.toolUse] : [],
+      block.type === 'tool_use' && !this.#answered.has(block.toolUse.id) ? [block.toolUse] : [],
     )
-    const isStopped = !hasSpoken && entry.message.stopReason === 'aborted'
+    const isStopped = !this.#hasSpoken && entry.message.stopReason === 'aborted'
     if (openCalls.length > 0) return { openCalls, isSettled: false, entry, isStopped }
-    const isLastWord = !hasSpoken && answered.size === 0
-    return { openCalls, isSettled: isLastWord, entry: newest, isStopped }
+    const isLastWord = !this.#hasSpoken && this.#answered.size === 0
+    return { openCalls, isSettled: isLastWord, entry: this.#newest, isStopped }
   }
-  return { openCalls: [], isSettled: newest === undefined, entry: newest, isStopped: false }
+
+  /** The position if there is no answer. */
+  get end(): PathPosition {
+    return { openCalls: [], isSettled: this.#newest === undefined, entry: this.#newest, isStopped: false }
+  }
 }
 
 type ToolStart = ToolStartRecord['toolStart']
@@ -52,9 +81,6 @@ export interface OpenRunFacts {
   starts: Map<string, ToolStart>
   /** Items that are in the log, as an entry or as an attempt: their drafts are stale. */
   ended: Set<string>
-  /** The leaf at the last resume. */
-  resumedAt: string | null | undefined
-  fruitless: number
   hasRunSince: boolean
   spent: Spent
   /** When the newest process took over the run, and how long the processes before it worked on it. */
@@ -66,8 +92,6 @@ export async function factsOf(session: Session, { entry }: PathPosition): Promis
   const facts: OpenRunFacts = {
     starts: new Map(),
     ended: new Set(),
-    resumedAt: undefined,
-    fruitless: 0,
     hasRunSince: false,
     spent: { ...nothingSpent },
     startedAt: undefined,
@@ -112,9 +136,6 @@ function takeFact(facts: OpenRunFacts, line: Line): void {
       facts.startedAt = Date.parse(line.timestamp)
       facts.spent = { ...nothingSpent, ...line.runStart.spent }
       facts.wallMsBefore = facts.spent.wallMs
-      if (line.runStart.resumes === undefined) return
-      facts.resumedAt = line.runStart.leafId
-      facts.fruitless = line.runStart.fruitless ?? 0
       return
     case 'run_end':
       facts.hasRunSince = true

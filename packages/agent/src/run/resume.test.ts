@@ -3,12 +3,12 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { text, type Session, type ToolUse } from '@tapetree/session'
 import { openFileStore } from '@tapetree/session/stores/file'
-import { afterEach, describe, expect, test } from 'vitest'
+import { afterEach, describe, expect, test, vi } from 'vitest'
 import { z } from 'zod'
 import { script, scriptedModel, type ScriptBuilder } from '../testing/scripted-model.ts'
 import { TestAgent } from '../testing/test-agent.ts'
 import { defineTool, type Tool, type ToolOptions } from '../tools/tool.ts'
-import { planResume } from './resume.ts'
+import { planOfOpenRun, planResume } from './resume.ts'
 
 const runId = 'the-run'
 const cleanUps: (() => Promise<unknown>)[] = []
@@ -169,6 +169,32 @@ describe('after a crash', () => {
     expect(path[2]).toBe('tool: 2 finished before')
     expect(path[3]).toMatch(/^tool: 1 failed: The process ended/)
     expect(done).toEqual([])
+  })
+
+  test('of many parallel calls, the one without a result is found behind all results', async () => {
+    const done: string[] = []
+    const agent = await interrupted(script().text('Done.'), [tool('a', done)])
+    const ids = Array.from({ length: 8 }, (_, index) => `c${index}`)
+    await answerWith(agent, ...ids.map((id) => call(id)))
+    for (const toolUseId of ids.slice(1)) {
+      const content = [{ type: 'tool_result' as const, toolResult: { toolUseId, content: 'ok' } }]
+      await agent.session.appendMessage('tool', content, { with: { runId } })
+    }
+    await resume(agent, [tool('a', done)])
+    expect(done).toEqual(['run c0'])
+  })
+
+  test('the plan for a long run needs the entries at its end only', async () => {
+    const agent = await interrupted(script().text('Done.'))
+    for (let turn = 0; turn < 40; turn++) {
+      await answerWith(agent, call(`c${turn}`))
+      const content = [{ type: 'tool_result' as const, toolResult: { toolUseId: `c${turn}`, content: 'ok' } }]
+      await agent.session.appendMessage('tool', content, { with: { runId } })
+    }
+    const [entries, path] = [vi.spyOn(agent.session, 'getEntry'), vi.spyOn(agent.session, 'getContextPath')]
+    expect(await planResume(agent.session, [])).toMatchObject({ matters: [{ type: 'unanswered' }] })
+    expect([entries.mock.calls.length, path.mock.calls.length]).toEqual([2, 0])
+    expect(planOfOpenRun(agent.session)).toEqual({ runId, needsPerson: false })
   })
 
   test('a queued message is delivered once, after the run', async () => {

@@ -51,8 +51,7 @@ export async function planResume(session: Session, tools: readonly Tool[]): Prom
   const runId = session.openRun?.runId ?? position.entry?.message.runId ?? newId()
   // The stopped answer may belong to an earlier run, from which this one continued.
   const wasStopped = position.isStopped && position.entry?.message.runId === runId
-  const isFruitless = facts.resumedAt !== undefined && facts.resumedAt === session.leafId
-  const fruitless = isFruitless ? facts.fruitless + 1 : 0
+  const fruitless = fruitlessResumes(session)
   return {
     runId,
     fruitless,
@@ -68,6 +67,17 @@ export async function planResume(session: Session, tools: readonly Tool[]): Prom
       ...unanswered(position),
     ],
   }
+}
+
+/** The part of the plan for an open run that needs no line of its log. Undefined if no run is open. */
+export function planOfOpenRun(session: Session): Pick<ResumePlan, 'runId' | 'needsPerson'> | undefined {
+  const { openRun } = session
+  return openRun ? { runId: openRun.runId, needsPerson: fruitlessResumes(session) >= maxFruitless } : undefined
+}
+
+/** How often in a row the open run was resumed and added nothing to the path. */
+function fruitlessResumes({ openRunStart: start, leafId }: Session): number {
+  return start?.resumes !== undefined && start.leafId === leafId ? (start.fruitless ?? 0) + 1 : 0
 }
 
 /** Carries out the plan for drafts and for calls that started. The turns of the run do the rest. */

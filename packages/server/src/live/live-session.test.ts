@@ -177,6 +177,24 @@ describe('a live session', () => {
     expect(words(stalled)).toEqual(['a', 'one'])
   })
 
+  test('that was just opened sends a client that comes back all that it has missed, though it is much', async () => {
+    const store = memoryStore()
+    const written = await store.create({ cwd: '/' })
+    for (let line = 1; line <= 300; line++) await written.appendMessage('user', [text(`${line}`)])
+    const stored: { seq: number; crc: string }[] = []
+    for await (const line of written.lines()) if (line.type === 'line') stored.push({ seq: line.seq, crc: line.crc })
+    await written.close()
+    const live = await open(script(), { store, sessionId: written.id })
+    const cursors = [stored[9], stored[9], stored.at(-2)].flatMap((after) => after ?? [])
+    const screens = await Promise.all(
+      cursors.map((after, index) => Screen.attach(live, { client: { id: `${index}` }, after })),
+    )
+    const all = stored.map(({ seq }) => seq)
+    expect(screens.map((screen) => screen.seqs())).toEqual([all.slice(10), all.slice(10), all.slice(-1)])
+    const changed = await Screen.attach(live, { client: { id: 'c' }, after: { seq: 10, crc: '00000000' } })
+    expect(changed.frames[0]).toMatchObject({ type: 'attached', data: { mode: 'snapshot', reason: 'history_changed' } })
+  })
+
   test('that was closed accepts no client: one that prepared for it uses the new live session', async () => {
     const live = await open(script())
     const request: AttachRequest = { client: { id: 'late' } }

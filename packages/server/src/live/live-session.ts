@@ -22,7 +22,7 @@ import { LiveCommands, type CommandFrame, type PerformedCommand, type RelayedCom
 import { Connection, type Sink } from './connection.ts'
 import type { DriverEvent, SessionDriver } from './driver.ts'
 import { InFlight } from './in-flight.ts'
-import { outgoing, outgoingLine, RecentLines } from './recent-lines.ts'
+import { outgoing, outgoingLine, RecentLines, type OutgoingLine } from './recent-lines.ts'
 import { Presence } from './presence.ts'
 import { QueueNotices } from './queue-notices.ts'
 import { StateBoard, stateValues, type Pause } from './state-values.ts'
@@ -50,6 +50,8 @@ export interface LiveSessionOptions {
 }
 
 const defaultTickMs = 33
+/** So many lines are read when a session is opened. A server that takes over many sessions opens all of them. */
+const linesAtOpen = 50
 /** How long a command waits for another node, or for the end of its lease. */
 const relayMs = 15_000
 const askAgainMs = 200
@@ -105,14 +107,16 @@ export class LiveSession {
     this.#stops = []
   }
 
-  /** Loads the newest lines, so that reconnecting clients receive what they missed. */
+  /** Loads the newest lines. Older ones are loaded for the first client that comes back and has missed more. */
   static async open(driver: SessionDriver, options: LiveSessionOptions = {}): Promise<LiveSession> {
     const live = new LiveSession(driver, options)
-    await live.#use(driver, Math.max(0, driver.session.head.seq - limits.maxBehindLines))
+    await live.#use(driver, Math.max(0, driver.session.head.seq - linesAtOpen))
     return live
   }
 
   #pending: CommittedLine[] | undefined
+  /** Set once older lines are loaded, or being loaded. */
+  #older: Promise<void> | undefined
 
   get driver(): SessionDriver {
     return this.#driver
@@ -164,6 +168,7 @@ export class LiveSession {
   /** The snapshot for a client that starts. Made before it attaches: lines in between are sent one by one. */
   async prepare(request: AttachRequest): Promise<SessionSnapshot | undefined> {
     if (this.#driver instanceof WatchedDriver) await this.#driver.caughtUp()
+    if (request.after && this.#hasOlder(request.after.seq)) await (this.#older ??= this.#loadOlder())
     if (this.#reasonFor(request) === undefined) return undefined
     return this.session.snapshot({ entries: request.window ?? 50, bytes: snapshotBytes })
   }
@@ -330,6 +335,27 @@ export class LiveSession {
     this.#disconnect()
     for (const stop of [...this.#driverStops, ...this.#stops]) stop()
     this.presence.close()
+  }
+
+  /** Whether a line that a client may have seen last has not been loaded. */
+  #hasOlder(seq: number): boolean {
+    return seq > this.session.head.seq - limits.maxBehindLines && !this.lines.reaches(seq - 1)
+  }
+
+  async #loadOlder(): Promise<void> {
+    try {
+      const older: OutgoingLine[] = []
+      for await (const line of this.session.lines({
+        after: Math.max(0, this.session.head.seq - limits.maxBehindLines),
+      })) {
+        if (this.lines.reaches(line.seq - 1)) break
+        older.push(outgoingLine(line))
+      }
+      this.lines.addOlder(older)
+    } catch (error) {
+      this.#older = undefined
+      throw error
+    }
   }
 
   #reasonFor({ after }: AttachRequest): SnapshotReason | undefined {

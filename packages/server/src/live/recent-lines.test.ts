@@ -34,6 +34,21 @@ describe('the newest lines of a log', () => {
     )
   })
 
+  test('take in older ones that lead up to them, as far as there is room', () => {
+    const lines = new RecentLines()
+    lines.addOlder([line(1)])
+    lines.add(line(10))
+    lines.addOlder([line(7), line(8)])
+    expect(lines.reaches(8)).toBe(false)
+    lines.addOlder([line(5, { size: limits.maxBehindBytes }), line(6), line(7, { count: 3 }), line(10)])
+    expect([lines.reaches(4), lines.after(5)?.seq, lines.after(6)?.seq, lines.after(7)?.seq]).toEqual([false, 6, 7, 10])
+    for (let seq = 11; seq <= limits.maxBehindLines + 7; seq++) lines.add(line(seq))
+    expect([lines.reaches(5), lines.reaches(6), lines.lastSeq]).toEqual([true, true, limits.maxBehindLines + 7])
+    lines.add(line(limits.maxBehindLines + 8))
+    lines.addOlder([line(1), line(2), line(3), line(4), line(5)])
+    expect(lines.reaches(5)).toBe(false)
+  })
+
   test('are limited to what a client may be behind', () => {
     const lines = new RecentLines()
     for (let seq = 1; seq <= 3 * limits.maxBehindLines; seq++) lines.add(line(seq))

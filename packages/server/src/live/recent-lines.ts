@@ -24,6 +24,24 @@ export class RecentLines {
     while (this.#size > limits.maxBehindLines || (this.#bytes > limits.maxBehindBytes && this.#size > 1)) this.#drop()
   }
 
+  /** Adds lines before the first one, if they lead up to it and there is room for them. */
+  addOlder(older: readonly OutgoingLine[]): void {
+    const first = this.#lines[this.#dropped]
+    if (!first) return
+    const before = older.filter(({ seq }) => seq < first.seq)
+    const last = before.at(-1)
+    if (!last || last.seq + last.count !== first.seq) return
+    let bytes = this.#bytes
+    const added = before
+      .toReversed()
+      .slice(0, limits.maxBehindLines - this.#size)
+      .filter((line) => (bytes += line.bytes.length) <= limits.maxBehindBytes)
+      .reverse()
+    this.#bytes += added.reduce((sum, line) => sum + line.bytes.length, 0)
+    this.#lines = [...added, ...this.#lines.slice(this.#dropped)]
+    this.#dropped = 0
+  }
+
   get #size(): number {
     return this.#lines.length - this.#dropped
   }

@@ -2,7 +2,7 @@ import { AgentSession, onlyModel, allowAll } from '@tapetree/agent'
 import { FakeClock, script, scriptedModel, type ScriptBuilder } from '@tapetree/agent/testing'
 import { memoryStore, SessionStore, text, type Session } from '@tapetree/session'
 import { fromDisk, type DiskLine } from '@tapetree/session/format'
-import { MemoryLogStore } from '@tapetree/session/log-store'
+import { MemoryLogStore, type WritableLog } from '@tapetree/session/log-store'
 import { openFileStore } from '@tapetree/session/stores/file'
 import { changedPort } from '@tapetree/session/testing'
 import { fork } from 'node:child_process'
@@ -137,7 +137,10 @@ describe('the decision about an interrupted session', () => {
 
 describe('a server that takes over from one that has died', () => {
   /** A store in which another process takes a session over and dies, as often as it is asked for abandoned sessions. */
-  function taken(beforeOpen = Promise.resolve()): {
+  function taken(
+    beforeOpen = Promise.resolve(),
+    changed: (log: WritableLog) => Partial<WritableLog> = () => ({}),
+  ): {
     store: SessionStore
     clock: FakeClock
     ids: string[]
@@ -160,6 +163,7 @@ describe('a server that takes over from one that has died', () => {
         },
       }),
       log: (log, { sessionId }) => ({
+        ...changed(log),
         // The server has not been told yet that it had lost the session.
         lost: new AbortController().signal,
         handOver: async () => {
@@ -217,6 +221,40 @@ describe('a server that takes over from one that has died', () => {
     expect(claims).toEqual([20, 20, 5])
     expect(opened).toBe(0)
     stop()
+  })
+
+  test('knows what to do about a session after a few lines, however long its open run is', async () => {
+    const read: number[] = []
+    for (const turns of [2, 60]) {
+      let linesRead = 0
+      const { store, clock, ids } = taken(undefined, (log) => ({
+        lines: async function* (from) {
+          for await (const batch of log.lines(from)) {
+            linesRead += batch.length
+            yield batch
+          }
+        },
+        readAt: (positions) => {
+          linesRead += positions.length
+          return log.readAt(positions)
+        },
+      }))
+      const id = await leave(store, async (session) => {
+        await inTheMiddle(session)
+        for (let turn = 2; turn <= turns; turn++) {
+          const result = { type: 'tool_result' as const, toolResult: { toolUseId: `${turn - 1}`, content: 'ok' } }
+          await session.appendMessage('tool', [result], { with: { runId: 'r' } })
+          const use = { type: 'tool_use' as const, toolUse: { id: `${turn}`, name: 'act', input: {} } }
+          await session.appendMessage('assistant', [use], { with: { runId: 'r', stopReason: 'tool-calls' } })
+        }
+      })
+      ids.push(id)
+      linesRead = 0
+      const step = { type: 'wait-for-person', reason: 'A person decides.' }
+      expect(await recoverAbandoned(place(store, clock), { clock, policy: 'ask' })).toEqual([{ sessionId: id, step }])
+      read.push(linesRead)
+    }
+    expect(read[1]).toBe(read[0])
   })
 
   test('continues a session that a client opens before it is found to be abandoned', async () => {
@@ -486,6 +524,18 @@ describe('a restarted server', () => {
     go.resolve()
     await settled(sessions, id)
     expect((await types(store, id)).at(-1)).toBe('run_end completed')
+  })
+
+  test('does not open the sessions that other processes are at work on', async () => {
+    const port = new MemoryLogStore()
+    const other = new SessionStore(port)
+    const running = await other.create({ cwd: '/' })
+    await inTheMiddle(running)
+    const sessions = place(new SessionStore(port), new FakeClock(Date.now()))
+    expect(await recoverSessions(sessions)).toEqual([{ sessionId: running.id, step: { type: 'owned' } }])
+    expect(sessions.live.size).toBe(0)
+    await running.close()
+    expect(await recoverSessions(sessions)).toEqual([{ sessionId: running.id, step: { type: 'resume' } }])
   })
 
   test('reports why a session could not be resumed, and continues with the others', async () => {

@@ -1,4 +1,4 @@
-import { planResume, systemClock, type Clock, type ResumePlan } from '@tapetree/agent/run'
+import { planOfOpenRun, planResume, systemClock, type Clock, type ResumePlan } from '@tapetree/agent/run'
 import { newId, SessionError, type Cause, type Session, type SessionInfo } from '@tapetree/session'
 import { fromDisk, type DiskLine } from '@tapetree/session/format'
 import type { LiveSession } from './live-session.ts'
@@ -238,7 +238,9 @@ async function recover(
   { decide, session, isHeld = false }: { decide: Decide; session?: Session; isHeld?: boolean },
 ): Promise<Recovered['step'] | { type: 'leave' }> {
   try {
-    const step = decide(await (session ? evidenceIn(session) : evidenceOf(sessions, sessionId)))
+    const evidence = await (session ? evidenceIn(session) : evidenceOf(sessions, sessionId))
+    if (evidence === 'owned') return { type: 'owned' }
+    const step = decide(evidence)
     const command = commandFor(step)
     if (!command) return step
     const live = await sessions.get(sessionId)
@@ -262,41 +264,45 @@ function commandFor(step: RecoveryStep): { op: string; args: object } | undefine
   return step.type === 'stop' ? { op: 'cancel', args: { run_id: step.runId } } : undefined
 }
 
-async function evidenceOf({ store }: LiveSessions, sessionId: string): Promise<Evidence> {
-  await using session = await store.open(sessionId, { readOnly: true })
+/** A session of another process is not opened: it would be watched here for nobody. */
+async function evidenceOf(sessions: LiveSessions, sessionId: string): Promise<Evidence | 'owned'> {
+  await using session = await sessions.store.open(sessionId, { readOnly: true })
+  if ((await session.currentOwner()) && !(await sessions.peek(sessionId))) return 'owned'
   return await evidenceIn(session)
 }
 
+/** Takes no longer if the open run is long: what counts of it is in the state of the session, and in its last line. */
 async function evidenceIn(session: Session): Promise<Evidence> {
-  const plan = await planResume(session, [])
+  const hasOpenRun = session.openRun !== null
+  const plan = planOfOpenRun(session) ?? (await planResume(session, []))
   const hasWaiting = (session.nextWaiting('steer') ?? session.nextWaiting('follow-up')) !== undefined
-  const end = plan || hasWaiting ? await readEnd(session) : { lastWrittenAt: 0 }
+  const { openRunStart } = session
+  const owner = openRunStart ? openRunStart.owner : plan || hasWaiting ? await newestOwner(session) : undefined
   return {
     ...(plan && { plan }),
-    ...end,
-    hasOpenRun: session.openRun !== null,
+    ...(owner !== undefined && { owner }),
+    lastWrittenAt: plan || hasWaiting ? Date.parse((await session.lastLine())?.timestamp ?? '') || 0 : 0,
+    hasOpenRun,
     hasWaiting,
     isDamaged: session.damage.some(({ isNew }) => isNew),
   }
 }
 
 /**
- * The host of the newest run, and the time of the last line. Before the first run there are only messages: one that came
- * through our endpoints was meant to start it. A subagent is resumed by its parent.
+ * The host of the newest run. Before the first run there are only messages: one that came through our endpoints was meant to
+ * start it. A subagent is resumed by its parent.
  */
-async function readEnd(session: Session): Promise<Pick<Evidence, 'owner' | 'lastWrittenAt'>> {
+async function newestOwner(session: Session): Promise<string | undefined> {
   let owner: string | undefined
-  let lastWrittenAt = 0
   let hasRun = false
   for await (const stored of session.lines({ after: (session.openRun?.seq ?? 1) - 1 })) {
     if (stored.type !== 'line') continue
     const disk = JSON.parse(stored.text) as DiskLine & { cause?: Partial<Cause> }
     const line = fromDisk(disk, stored.seq)
-    lastWrittenAt = Date.parse(line.timestamp)
     if (line.type === 'run_start') owner = line.runStart.owner
     hasRun ||= line.type === 'run_start'
     const cameByDoor = disk.cause?.client !== undefined && disk.cause.client !== 'task'
     if (!hasRun && cameByDoor) owner = serverOwner
   }
-  return { lastWrittenAt, ...(owner !== undefined && { owner }) }
+  return owner
 }

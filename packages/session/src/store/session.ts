@@ -19,12 +19,14 @@ import {
   type MessageInput,
   type MessageRole,
 } from '../line/message.ts'
+import { parseLine } from '../line/parse-line.ts'
 import type {
   Delivery,
   PermissionRequestRecord,
   PlanRecord,
   LeafRecord,
   RestoreRecord,
+  RunStartRecord,
   SnapshotRecord,
   SubmissionChange,
   WorkingCopyRecord,
@@ -154,6 +156,14 @@ export class Session {
 
   get openRun(): OpenRun | null {
     return this.#reader.state.run
+  }
+
+  /** The newest start of the open run: its process, and how often it was resumed. Undefined if no run is open. */
+  get openRunStart(): RunStartRecord['runStart'] | undefined {
+    const { run, facts } = this.#reader.state
+    return run && facts.run?.seq === run.seq
+      ? (payloadFromDisk('run_start', facts.run.payload) as unknown as RunStartRecord['runStart'])
+      : undefined
   }
 
   /** Ranges that could not be read. `isNew` damage has not been acknowledged. */
@@ -430,6 +440,14 @@ export class Session {
       through: () => this.#reader.state.seq,
       isDamaged,
     })
+  }
+
+  /** The newest line that could be read, without those before it. */
+  async lastLine(): Promise<Line | undefined> {
+    const { last } = this.#reader.state
+    const [bytes] = last.seq === 0 ? [] : await this.#reader.log.readAt([last])
+    const parsed = bytes && parseLine(bytes)
+    return parsed?.type === 'line' ? fromDisk(parsed.line, last.seq) : undefined
   }
 
   /** A player for the session, from the first line to the last durable one. */

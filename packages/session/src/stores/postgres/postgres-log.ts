@@ -104,21 +104,28 @@ export class PostgresLog implements WritableLog {
         [tenant, key, next, maxBatchLines, maxBatchBytes],
       )
       const last = rows.at(-1)
-      if (!last) {
+      let size = 0
+      const batch = rows.map(({ n, line }) => {
+        const bytes = Buffer.from(line)
+        size += bytes.length
+        return { ...positionOf(n, bytes.length), bytes }
+      })
+      if (last) {
+        this.#known = Math.max(this.#known, last.n)
+        next = last.n + 1
+        yield batch
+      }
+      // A batch below both limits has the last line.
+      if (rows.length < maxBatchLines && size < maxBatchBytes) {
         if (this.#held) await this.#isOwner()
         return
       }
-      this.#known = Math.max(this.#known, last.n)
-      next = last.n + 1
-      yield rows.map(({ n, line }) => {
-        const bytes = Buffer.from(line)
-        return { ...positionOf(n, bytes.length), bytes }
-      })
     }
   }
 
   async seek(seq: number): Promise<number | undefined> {
     const number = Math.max(1, seq)
+    if (number <= this.#known) return positionOf(number, 0).at
     const [line] = await this.#numbered([number])
     return line && positionOf(number, 0).at
   }
