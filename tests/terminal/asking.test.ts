@@ -2,21 +2,7 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { call, say, shownTo } from '../peers/answers.ts'
-import { expectScreen, openChat, send, testHome } from './chat.ts'
-import type { Terminal } from './terminal.ts'
-
-/** A dialog takes no keys before the keyboard has been quiet for a moment, and says so: then it is pressed again. */
-async function answer(chat: Terminal, key: string, until: string): Promise<void> {
-  for (let tries = 0; tries < 20; tries++) {
-    chat.type(key)
-    const isTaken = await chat.waitFor(until, { timeoutMs: 500 }).then(
-      () => true,
-      () => false,
-    )
-    if (isTaken) return
-  }
-  throw new Error(`The answer ${key} was not taken:\n${chat.screen()}`)
-}
+import { answer, expectScreen, openChat, send, testHome } from './chat.ts'
 
 const long = `touch made && ${Array.from({ length: 30 }, (_, index) => `echo part-${index + 1}`).join(' && ')}`
 

@@ -26,6 +26,19 @@ export function send(terminal: Terminal, text: string): void {
   terminal.press('enter')
 }
 
+/** A dialog takes no keys before the keyboard has been quiet for a moment, and says so: then it is pressed again. */
+export async function answer(chat: Terminal, key: string, until: string): Promise<void> {
+  for (let tries = 0; tries < 20; tries++) {
+    chat.type(key)
+    const isTaken = await chat.waitFor(until, { timeoutMs: 500 }).then(
+      () => true,
+      () => false,
+    )
+    if (isTaken) return
+  }
+  throw new Error(`The answer ${key} was not taken:\n${chat.screen()}`)
+}
+
 /** Holds the screen against `golden/<name>.txt`. What is different in every run is told by its kind, or left out. */
 export async function expectScreen(terminal: Terminal, name: string, home: FakeHome): Promise<void> {
   const screen = terminal

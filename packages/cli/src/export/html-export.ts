@@ -277,7 +277,7 @@ async function blockHtml(block: Content, session: ExportedSession): Promise<stri
       if (typeof content === 'string') {
         const isDiff = changesFile(session.callNames.get(toolUseId)) && !isError && content.includes('\n\n')
         return isDiff
-          ? folded(title, diffHtml(changedFiles({}, clipped(content))), { isOpen: true })
+          ? changeHtml(title, changedFiles({}, clipped(content)), { isOpen: true })
           : outputHtml(title, content)
       }
       let html = `<p class="turn">${escapeHtml(title)}</p>`
@@ -295,7 +295,7 @@ async function blockHtml(block: Content, session: ExportedSession): Promise<stri
 function callHtml({ name, input, partialInput }: ToolUse): string {
   const [about = ''] = callArgument({ name, input }).split('\n', 1)
   const title = `${name} ${fitText(about, 120)}`.trim()
-  if (changesFile(name) && partialInput === undefined) return folded(title, diffHtml(changedFiles(input, '')))
+  if (changesFile(name) && partialInput === undefined) return changeHtml(title, changedFiles(input, ''))
   return folded(title, preHtml(partialInput ?? JSON.stringify(input, null, 2)))
 }
 
@@ -303,15 +303,28 @@ function changesFile(name: string | undefined): boolean {
   return name === 'edit' || name === 'write'
 }
 
-/** Unified, with the changed words marked. */
+function changeHtml(title: string, files: readonly DiffFile[], options?: { isOpen: boolean }): string {
+  const lines = files.flatMap(({ hunks }) => hunks.flatMap((hunk) => hunk.lines))
+  const count = (wanted: DiffLine['type']): number => lines.filter(({ type }) => type === wanted).length
+  return folded(`${title} +${count('added')} −${count('removed')}`, diffHtml(files), options)
+}
+
+/** Unified, with the changed words marked and unchanged lines counted. */
 function diffHtml(files: readonly DiffFile[]): string {
-  const lines = files.flatMap(({ hunks, notes }) => [
-    ...hunks.flatMap(({ section, lines: changed }) => [
-      ...(section === '' ? [] : [`<span class="turn">${escapeHtml(section)}</span>`]),
-      ...changed.map(diffLineHtml),
-    ]),
-    ...notes.map(escapeHtml),
-  ])
+  const lines = files.flatMap(({ hunks, notes }) => {
+    let end = 0
+    const drawn = hunks.flatMap(({ section, lines: changed }) => {
+      const numbers = changed.flatMap(({ oldLine }) => oldLine ?? [])
+      const between = (numbers[0] ?? 0) - end - 1
+      end = numbers.at(-1) ?? end
+      const place = [...(between > 0 ? [`⋯ ${counted(between, 'unchanged line')}`] : []), section].filter(Boolean)
+      return [
+        ...(place.length > 0 ? [`<span class="turn">${escapeHtml(place.join(' · '))}</span>`] : []),
+        ...changed.map(diffLineHtml),
+      ]
+    })
+    return [...drawn, ...notes.map(escapeHtml)]
+  })
   const shown = lines.slice(0, maxDiffLines)
   const rest = lines.length - shown.length
   return `<pre class="diff">${shown.join('\n')}${rest > 0 ? `\n… ${counted(rest, 'more line')}: not in this page.` : ''}</pre>`

@@ -27,6 +27,11 @@ export interface Theme {
   diffAdded: Style
   diffRemoved: Style
   diffPlace: Style
+  /** The background of added and removed lines, and of the changed words in them. */
+  diffAddedLine: Style
+  diffRemovedLine: Style
+  diffAddedWords: Style
+  diffRemovedWords: Style
   /** Styles of highlighted code by scope, such as `keyword`. */
   syntax: Readonly<Record<string, Style>>
 }
@@ -74,6 +79,10 @@ const dark: Theme = {
   diffAdded: styled(foreground('114')),
   diffRemoved: styled(foreground('210')),
   diffPlace: styled(foreground('111')),
+  diffAddedLine: styled(background('22')),
+  diffRemovedLine: styled(background('52')),
+  diffAddedWords: styled(background('28')),
+  diffRemovedWords: styled(background('88')),
   syntax: syntaxOf({
     keyword: '176',
     built_in: '180',
@@ -110,6 +119,10 @@ const light: Theme = {
   diffAdded: styled(foreground('22')),
   diffRemoved: styled(foreground('124')),
   diffPlace: styled(foreground('25')),
+  diffAddedLine: styled(background('194')),
+  diffRemovedLine: styled(background('224')),
+  diffAddedWords: styled(background('157')),
+  diffRemovedWords: styled(background('217')),
   syntax: syntaxOf({
     keyword: '90',
     built_in: '88',
@@ -147,6 +160,10 @@ const highContrast: Theme = {
   diffAdded: styled(bold, ['92', '39']),
   diffRemoved: styled(bold, ['91', '39']),
   diffPlace: styled(['96', '39']),
+  diffAddedLine: styled(['92', '39']),
+  diffRemovedLine: styled(['91', '39']),
+  diffAddedWords: styled(['92', '39'], inverse),
+  diffRemovedWords: styled(['91', '39'], inverse),
   syntax: { comment: styled(italic), keyword: styled(bold), string: styled(['92', '39']) },
 }
 
@@ -172,6 +189,10 @@ const plain: Theme = {
   diffAdded: none,
   diffRemoved: none,
   diffPlace: none,
+  diffAddedLine: none,
+  diffRemovedLine: none,
+  diffAddedWords: none,
+  diffRemovedWords: none,
   syntax: {},
 }
 

@@ -189,6 +189,7 @@ function assembleChat(options: ChatOptions, terminal: Terminal): ChatParts {
     theme,
     now,
     handle: () => session.handle,
+    localFolder: () => session.localFolder,
     mayAnswer: () => session.takesMessages,
     onResume: () => remarks.watch(actions.resume()),
     onChange: draw,

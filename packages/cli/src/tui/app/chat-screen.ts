@@ -91,6 +91,10 @@ export class ChatScreen implements Component {
     const below = [theme.muted(truncateToWidth(` ${hint()}`, width)), footer(width)]
     const panel = panels.current
     if (!panel) return [...said, ...composer.render(width), ...below].slice(-rows)
+    if (panel.isFullScreen) {
+      panel.setRows(rows)
+      return panel.render(width).slice(0, rows)
+    }
     // Keeps part of the conversation in view if there is room.
     panel.setRows(Math.max(6, rows - below.length - said.length - Math.min(4, Math.floor(rows / 6))))
     return [...said, ...panel.render(width), footer(width)].slice(-rows)

@@ -11,6 +11,8 @@ export interface DialogsOptions {
   theme: Theme
   now: () => number
   handle: () => SessionHandle | undefined
+  /** The working folder of the session; undefined if its files are not on this machine. */
+  localFolder: () => string | undefined
   /** Read-only clients are not asked. */
   mayAnswer: () => boolean
   onResume: () => void
@@ -110,12 +112,19 @@ export class Dialogs {
   }
 
   async #openPermission(requests: readonly OpenQuestion[]): Promise<void> {
-    const { PermissionDialog } = await import('../panels/permission-dialog.ts')
-    const { theme, now } = this.#options
+    const [{ PermissionDialog }, { previewChange }] = await Promise.all([
+      import('../panels/permission-dialog.ts'),
+      import('./change-preview.ts'),
+    ])
+    const { theme, now, localFolder, onChange } = this.#options
+    const cwd = localFolder()
     const panel = new PermissionDialog({
       theme,
       requests,
       now,
+      cwd,
+      ...(cwd !== undefined && { preview: previewChange }),
+      onChange,
       onAnswer: (requestId, answer) => this.#answer(requestId, answer),
       onClose: () => this.#done(),
     })

@@ -200,6 +200,22 @@ export class PanelOpeners implements Chooser {
     this.#asked++
   }
 
+  async diff(): Promise<void> {
+    const [{ sessionChanges }, { DiffPanel }] = await Promise.all([
+      import('../chat/session-changes.ts'),
+      import('../panels/diff-panel.ts'),
+    ])
+    const { source, session, actions, remarks, appearance, onChange } = this.#options
+    const { handle } = session
+    if (!handle) return remarks.warn('There is no session yet.')
+    await actions.attempt('Comparing files', async () => {
+      const { files, notes } = await sessionChanges({ handle, source })
+      if (files.length === 0) return remarks.say('This session has not changed any file.')
+      const title = 'Changed in this session'
+      this.#open(new DiffPanel({ theme: appearance.theme, title, files, notes, onChange, onClose: this.close }))
+    })
+  }
+
   async queue(): Promise<void> {
     const { openQueuePanel } = await import('./queue-opener.ts')
     await openQueuePanel(this.#context())

@@ -28,6 +28,8 @@ export interface OpenerContext {
 export interface Panel extends Component, Focusable {
   handleInput(data: string): void
   setRows(rows: number): void
+  /** It takes the whole screen; the conversation is hidden. */
+  readonly isFullScreen?: boolean
 }
 
 /** One panel at a time: requests of the session take precedence over panels that the user opened. */

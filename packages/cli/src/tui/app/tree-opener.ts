@@ -62,7 +62,7 @@ export async function openTreePanel(context: OpenerContext & { isWanted: () => b
 }
 
 async function openComparison(
-  { source, session, actions, appearance, open, close }: OpenerContext,
+  { source, session, actions, appearance, open, close, onChange }: OpenerContext,
   { sessionId, entryId }: { sessionId: string; entryId: string },
 ): Promise<void> {
   const right = session.handle?.transcript.path.leafId
@@ -72,6 +72,6 @@ async function openComparison(
       import('../panels/compare-panel.ts'),
       source.compare(sessionId, { left: entryId, right }),
     ])
-    open(new ComparePanel({ theme: appearance.theme, comparison, onClose: close }))
+    open(new ComparePanel({ theme: appearance.theme, comparison, onChange, onClose: close }))
   })
 }

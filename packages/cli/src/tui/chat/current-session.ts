@@ -24,6 +24,13 @@ export class CurrentSession {
     return this.#opened?.cwd
   }
 
+  /** The working folder, if its files are on this machine. */
+  get localFolder(): string | undefined {
+    const { access } = this
+    const isElsewhere = access?.type === 'attached' && /^https?:/.test(access.where)
+    return isElsewhere ? undefined : this.cwd
+  }
+
   get isBusy(): boolean {
     const { handle } = this
     return handle?.state('run')?.isBusy ?? (handle?.transcript.run ?? null) !== null

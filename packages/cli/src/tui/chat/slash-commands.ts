@@ -7,7 +7,7 @@ import type { Rewinding } from './rewinding.ts'
 import type { SessionActions } from './session-actions.ts'
 import type { SlashName } from './slash-table.ts'
 
-type Chosen = 'help' | 'model' | 'thinking' | 'mode' | 'tree' | 'queue' | 'sessions'
+type Chosen = 'help' | 'model' | 'thinking' | 'mode' | 'tree' | 'queue' | 'sessions' | 'diff'
 
 /** Lets the user view something and choose: in a panel, or in a numbered list. */
 export type Chooser = Readonly<Record<Chosen, () => Promise<void>>>
@@ -48,6 +48,7 @@ export class SlashCommands {
       case 'tree':
       case 'queue':
       case 'sessions':
+      case 'diff':
         return chooser[name]()
       case 'model':
         return words === '' ? chooser.model() : actions.setModel(words)

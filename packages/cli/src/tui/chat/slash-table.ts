@@ -8,6 +8,7 @@ export const slashTable = [
   { name: 'mode', argument: '[mode]', says: 'choose what the agent may do without asking' },
   { name: 'undo', says: 'take back your last message and what the agent changed' },
   { name: 'redo', says: 'take back the last undo' },
+  { name: 'diff', says: 'show what this session changed' },
   { name: 'blocked', says: 'show files that the sandbox took back, and apply them' },
   { name: 'tree', says: 'show the branches of this session' },
   { name: 'queue', says: 'show queued messages' },

@@ -10,6 +10,16 @@ export function shownText(text: string): string {
   return left === 0 ? shown : `${shown}\n… ${counted(left, 'more character')} not shown`
 }
 
+/** A unified diff. Tabs are expanded without the sign before them. */
+export function shownDiff(diff: string): string {
+  const head = diff.length > maxText ? diff.slice(0, maxText) : diff
+  const lines = head
+    .split('\n')
+    .map((line) => (/^[-+ ]/.test(line) ? line.slice(0, 1) + shownLine(line.slice(1)) : shownLine(line)))
+  const left = diff.length - head.length
+  return left === 0 ? lines.join('\n') : [...lines, `… ${counted(left, 'more character')} not shown`].join('\n')
+}
+
 /** One line of it. Sanitizes each line separately, so that the number of lines stays the same. */
 export function shownLine(line: string): string {
   const head = line.length > maxLine ? line.slice(0, maxLine) : line

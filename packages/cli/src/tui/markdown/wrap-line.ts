@@ -6,7 +6,7 @@ export function wrapLine(line: StyledLine, width: number): StyledLine[] {
   const text = textOf(line)
   if (fits(text, width)) return [line]
   const pieces = new LineBreaker(text, Math.max(1, width)).pieces()
-  return pieces.map(({ start, end }) => slice(line, start, end))
+  return pieces.map(({ start, end }) => sliceLine(line, start, end))
 }
 
 function fits(text: string, width: number): boolean {
@@ -90,7 +90,26 @@ class LineBreaker {
   }
 }
 
-function slice(line: StyledLine, start: number, end: number): StyledLine {
+/** Wraps code at the full width only: keeps every letter and space. */
+export function hardWrapLine(line: StyledLine, width: number): StyledLine[] {
+  const text = textOf(line)
+  if (fits(text, width)) return [line]
+  const rows: StyledLine[] = []
+  let start = 0
+  let used = 0
+  forEachGrapheme(text, (grapheme) => {
+    if (used > 0 && used + grapheme.width > width) {
+      rows.push(sliceLine(line, start, grapheme.start))
+      ;({ start } = grapheme)
+      used = 0
+    }
+    used += grapheme.width
+  })
+  return [...rows, sliceLine(line, start, text.length)]
+}
+
+/** The spans between two offsets of its text. */
+export function sliceLine(line: StyledLine, start: number, end: number): StyledLine {
   const pieces: Span[] = []
   let offset = 0
   for (const { text, style } of line) {

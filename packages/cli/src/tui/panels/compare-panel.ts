@@ -1,16 +1,18 @@
 import { matchesKey } from '@earendil-works/pi-tui'
-import type { Comparison } from '@tapetree/session/screen'
+import { parseDiff, type Comparison, type DiffFile, type FileDiff } from '@tapetree/session/screen'
 import { comparisonLines } from '../../text/comparison-lines.ts'
-import { fitText } from '../../text/display-width.ts'
-import { harmlessLine } from '../../text/harmless.ts'
+import { Highlighter } from '../markdown/highlight.ts'
+import { shownDiff, shownWords } from '../markdown/shown-text.ts'
 import type { Theme } from '../theme.ts'
+import { DiffView } from '../views/diff-view.ts'
 import { FramedPanel, type FrameContent } from './parts/panel-frame.ts'
-import { ScrollText } from './parts/scroll-text.ts'
+import { joinLines, ScrollText, type ScrolledLines } from './parts/scroll-text.ts'
 import { typedText } from './parts/text-field.ts'
 
 interface ComparePanelOptions {
   theme: Theme
   comparison: Comparison
+  onChange?: () => void
   onClose: () => void
 }
 
@@ -18,11 +20,27 @@ interface ComparePanelOptions {
 export class ComparePanel extends FramedPanel {
   readonly #options: ComparePanelOptions
   readonly #scroll = new ScrollText()
+  readonly #changes: DiffView
   #showsDiff = false
 
   constructor(options: ComparePanelOptions) {
     super(options.theme)
     this.#options = options
+    const highlighter = new Highlighter(() => {
+      this.#changes.forget()
+      options.onChange?.()
+    })
+    const { files } = options.comparison
+    this.#changes = new DiffView(comparedFiles(files?.changes ?? []), {
+      theme: options.theme,
+      highlighter,
+      isNamed: true,
+    })
+  }
+
+  /** With the changed lines, it takes the whole screen. */
+  get isFullScreen(): boolean {
+    return this.#showsDiff
   }
 
   handleInput(data: string): void {
@@ -45,22 +63,34 @@ export class ComparePanel extends FramedPanel {
     }
   }
 
-  #lines(width: number): string[] {
-    const { comparison } = this.#options
-    const lines = comparisonLines(comparison, { width, heading: this.theme.heading })
+  #lines(width: number): ScrolledLines {
+    const lines = comparisonLines(this.#options.comparison, { width, heading: this.theme.heading })
     if (!this.#showsDiff) return lines
-    const patches = (comparison.files?.changes ?? []).flatMap(({ patch = '', isCut }) => [
-      '',
-      ...patch.trimEnd().split('\n'),
-      ...(isCut ? ['… the rest is too long'] : []),
-    ])
-    return [...lines, ...patches.map((line) => this.#diffLine(line, width))]
-  }
-
-  #diffLine(line: string, width: number): string {
-    const shown = fitText(harmlessLine(line), width)
-    if (/^(?:diff|index|---|\+\+\+|@@)/.test(line)) return this.theme.diffPlace(shown)
-    if (line.startsWith('+')) return this.theme.diffAdded(shown)
-    return line.startsWith('-') ? this.theme.diffRemoved(shown) : shown
+    const changes = this.#changes
+    const diff = {
+      length: changes.rowCount(width),
+      slice: (from: number, to: number) => changes.render(width, { from, to }),
+    }
+    return joinLines([...lines, ''], diff)
   }
 }
+
+/** The diffs of compared files, ready to be drawn. */
+export function comparedFiles(changes: readonly FileDiff[]): DiffFile[] {
+  return changes.flatMap(({ path, patch = '', isBinary, isCut }) => {
+    const name = shownWords(path)
+    const cut = isCut ? ['… the rest is too long'] : []
+    const files = isBinary || patch === '' ? [] : parseDiff(shownDiff(patch))
+    const [file = { oldName: name, newName: name, hunks: [], notes: [] }] = files
+    return [
+      {
+        ...file,
+        newName: name,
+        notes: [...(isBinary ? ['not text'] : []), ...file.notes.filter((note) => !modeNote.test(note)), ...cut],
+      },
+    ]
+  })
+}
+
+/** The counts say it. */
+const modeNote = /^(?:new|deleted) file mode \d+$/

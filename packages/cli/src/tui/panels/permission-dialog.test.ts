@@ -1,5 +1,6 @@
 import type { RequestAnswer, OpenQuestion } from '@tapetree/client'
 import { expect, test } from 'vitest'
+import { diffTexts } from '../../text/line-diff.ts'
 import { PermissionDialog } from './permission-dialog.ts'
 import { darkTheme, golden, plainTheme, press } from './testing/panel-driver.ts'
 
@@ -79,9 +80,57 @@ test('nothing in a request can be hidden or reach the terminal', () => {
   expect(shown.replaceAll(/\u001b\[[0-9;]*m/g, '')).not.toMatch(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u202e\u200b]/)
 })
 
+test('a change is a diff with its place in the file, the path once, and the choices', async () => {
+  const input = { path: 'src/a.ts', oldText: 'two', newText: 'three' }
+  const change = request('a', { tool: 'edit', title: 'Write /work/src/a.ts\nIt writes /work/src/a.ts.', input })
+  const loaded = Promise.withResolvers<void>()
+  const { dialog } = open([change], {
+    cwd: '/work',
+    preview: async () => [diffTexts({ name: 'src/a.ts', before: 'one\ntwo\n', after: 'one\nthree\n' })],
+    onChange: () => loaded.resolve(),
+  })
+  const before = dialog.render(80).join('\n')
+  expect(before).toMatch(/- two .*\n.*\+ three/)
+  await loaded.promise
+  const shown = dialog.render(80).map((line) => line.replaceAll(/^│ | *│$/g, ''))
+  expect(shown.slice(1, 6)).toEqual(['src/a.ts  +1 −1', '  1   one', '  2 - two', '  2 + three', ''])
+  expect(shown.join('\n').match(/a\.ts/g)).toHaveLength(1)
+})
+
+test('f shows a long change on the whole screen, and nothing of it is cut', () => {
+  const content = Array.from({ length: 90 }, (_, index) => `line-${index + 1}`).join('\n')
+  const { dialog } = open([request('a', { tool: 'write', title: 'Write /work/a', input: { path: 'a', content } })])
+  press(dialog, 'f')
+  expect(dialog.isFullScreen).toBe(true)
+  const seen = new Set<string>()
+  for (let page = 0; page < 20; page++) {
+    for (const line of dialog
+      .render(60)
+      .join('\n')
+      .match(/line-\d+/g) ?? [])
+      seen.add(line)
+    press(dialog, 'pageDown')
+  }
+  expect(seen.size).toBe(90)
+  press(dialog, 'escape')
+  expect(dialog.isFullScreen).toBe(false)
+})
+
+test('nothing in a change can be hidden or reach the terminal', () => {
+  const content = 'a\u001b[2J\u202eb\u200bc\td\u001b[31m'
+  const change = request('a', { tool: 'write', title: 'Write /w/x', input: { path: 'x', content } })
+  const shown = open([change], { theme: darkTheme }).dialog.render(80).join('\n')
+  expect(shown).toContain('a\u241b[2J\ufffdb\\u{200b}c    d')
+  expect(shown.replaceAll(/\u001b\[[0-9;]*m/g, '')).not.toMatch(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u202e\u200b]/)
+})
+
 function open(
   requests: OpenQuestion[],
-  { isJustShown = false, theme = plainTheme }: { isJustShown?: boolean; theme?: typeof plainTheme } = {},
+  {
+    isJustShown = false,
+    theme = plainTheme,
+    ...options
+  }: { isJustShown?: boolean } & Partial<ConstructorParameters<typeof PermissionDialog>[0]> = {},
 ) {
   const answers: [string, RequestAnswer][] = []
   let closed = 0
@@ -94,6 +143,7 @@ function open(
     },
   }
   const dialog = new PermissionDialog({
+    ...options,
     theme,
     requests,
     now: () => clock.now,

@@ -1,12 +1,16 @@
 import { matchesKey } from '@earendil-works/pi-tui'
 import type { RequestAnswer, OpenQuestion } from '@tapetree/client'
+import { changedFiles, type DiffFile } from '@tapetree/session/screen'
 import { harmlessLine } from '../../text/harmless.ts'
+import { Highlighter } from '../markdown/highlight.ts'
+import { hardWrapLine, paint } from '../markdown/wrap-line.ts'
 import type { Theme } from '../theme.ts'
+import { countSpans, DiffView } from '../views/diff-view.ts'
 import { OptionBlock, QuietKeys } from './parts/option-block.ts'
 import { FramedPanel, type FrameContent, type Room } from './parts/panel-frame.ts'
-import { permissionText } from './permission-text.ts'
-import { ScrollText } from './parts/scroll-text.ts'
-import { TextField } from './parts/text-field.ts'
+import { permissionText, seen } from './permission-text.ts'
+import { joinLines, ScrollText, type ScrolledLines } from './parts/scroll-text.ts'
+import { TextField, typedText } from './parts/text-field.ts'
 import { hardWrapped, wordWrapped } from './parts/text-wrap.ts'
 
 interface PermissionDialogOptions {
@@ -14,6 +18,12 @@ interface PermissionDialogOptions {
   /** Pending requests, oldest first; at least one. */
   requests: readonly OpenQuestion[]
   now?: () => number
+  /** The working folder: paths below it are shortened. */
+  cwd?: string | undefined
+  /** What a request to change a file would change, with its place in the file; undefined if that is unknown. */
+  preview?: (request: OpenQuestion) => Promise<readonly DiffFile[] | undefined>
+  /** Something must be redrawn. */
+  onChange?: () => void
   onAnswer: (requestId: string, answer: RequestAnswer) => void
   /** No request is left, or the user postpones the answer. */
   onClose: () => void
@@ -39,14 +49,22 @@ export class PermissionDialog extends FramedPanel {
   /** The outcome of the previous request. */
   #notice = ''
   #wasEarly = false
+  #change: { requestId: string; view: DiffView } | undefined
+  readonly #highlighter: Highlighter
+  isFullScreen = false
 
   constructor(options: PermissionDialogOptions) {
     super(options.theme)
     this.#options = options
+    this.#highlighter = new Highlighter(() => {
+      this.#change?.view.forget()
+      options.onChange?.()
+    })
     this.#keys = new QuietKeys(options.now ?? Date.now)
     this.#requests = options.requests
     this.#current = options.requests[0]
     this.#block = this.#newBlock()
+    this.#loadChange()
   }
 
   /** The requests that are pending now. */
@@ -76,7 +94,10 @@ export class PermissionDialog extends FramedPanel {
     if (this.#wasEarly) return
     if (!this.#current) this.#options.onClose()
     else if (this.#words) this.#typeWords(this.#words, data)
-    else if (matchesKey(data, 'escape')) this.#options.onClose()
+    else if (matchesKey(data, 'escape')) {
+      if (this.isFullScreen) this.isFullScreen = false
+      else this.#options.onClose()
+    } else if (typedText(data) === 'f') this.isFullScreen = !this.isFullScreen
     else if (!this.#scroll.handleInput(data)) {
       const index = this.#block.handleInput(data)
       if (index !== undefined) this.#take(this.#current, this.#ways()[index])
@@ -92,14 +113,20 @@ export class PermissionDialog extends FramedPanel {
       ...(waiting.length > 1 && { aside: `1 of ${waiting.length}` }),
       hints: this.#words
         ? ['Enter send', 'Esc back']
-        : ['↑↓ choose', 'Enter answer', `1–${this.#ways().length} answer`, 'PgUp PgDn read', 'Esc later'],
+        : [
+            '↑↓ choose',
+            `Enter or 1–${this.#ways().length} answer`,
+            'PgUp PgDn read',
+            this.isFullScreen ? 'f smaller' : 'f full screen',
+            'Esc later',
+          ],
       body: (room) => this.#body(this.#current as OpenQuestion, room),
     }
   }
 
   #body(request: OpenQuestion, { width, rows }: Room): string[] {
     const { theme } = this
-    const { what, why, input } = permissionText(request)
+    const why = this.#why(request)
     const notice = this.#noticeLines(width)
     const reason = why === '' ? [] : ['', ...wordWrapped(why, width).map((line) => theme.muted(line))]
     const isLow = rows < 10
@@ -113,17 +140,66 @@ export class PermissionDialog extends FramedPanel {
           ...this.#words.field.render({ width, rows: Math.min(3, left), focused: this.focused }),
         ]
       : [...gap, ...this.#block.render({ theme, width, rows: left })]
-    const text = [
-      ...hardWrapped(what, width).map((line) => theme.strong(line)),
-      ...input.flatMap((each) => ['', ...inputLines(each, { theme, width })]),
-      ...('truncated' in request && request.truncated
-        ? ['', theme.warning('The input is too long to show here. The conversation shows it.')]
-        : []),
-    ]
+    const text = this.#text(request, width)
     const hasRoom = rows - notice.length - below.length - reason.length >= leastText
     const room = rows - notice.length - below.length - (hasRoom ? reason.length : 0)
-    const shown = this.#scroll.render(hasRoom ? text : [...text, ...reason], { theme, width, rows: Math.max(1, room) })
+    const shown = this.#scroll.render(hasRoom ? text : joinLines(text, reason), {
+      theme,
+      width,
+      rows: Math.max(1, room),
+    })
     return [...notice, ...shown, ...(hasRoom ? reason : []), ...below]
+  }
+
+  /** Why it asks. A reason that only repeats the path of a change is left out. */
+  #why(request: OpenQuestion): string {
+    const { what, why } = permissionText(request)
+    const path = what.startsWith('Write ') ? what.slice('Write '.length) : undefined
+    return this.#change && why === `It writes ${path}.` ? '' : why
+  }
+
+  /** The full effect of the call: a change as a diff, everything else as it is. */
+  #text(request: OpenQuestion, width: number): ScrolledLines {
+    const { theme } = this
+    const { what, input } = permissionText(request)
+    const cut =
+      'truncated' in request && request.truncated
+        ? ['', theme.warning('The input is too long to show here. The conversation shows it.')]
+        : []
+    const rest = (shown: typeof input): string[] => shown.flatMap((each) => ['', ...inputLines(each, { theme, width })])
+    if (this.#change?.requestId !== request.requestId) {
+      return [...hardWrapped(what, width).map((line) => theme.strong(line)), ...rest(input), ...cut]
+    }
+    const { view } = this.#change
+    const path = shortPath(what, this.#options.cwd)
+    const head = [{ text: path, style: theme.strong }, { text: '  ' }, ...countSpans(view.counts, theme)]
+    const others = rest(input.filter(({ name }) => !changeInputs.has(name)))
+    return joinLines(joinLines(hardWrapLine(head, width).map(paint), diffRows(view, width)), [...others, ...cut])
+  }
+
+  /** Shows the change as the model described it, until its place in the file is known. */
+  #loadChange(): void {
+    const request = this.#current
+    this.#change = undefined
+    if (!request || (request.tool !== 'edit' && request.tool !== 'write') || !request.input) return
+    const { requestId, input } = request
+    const show = (files: readonly DiffFile[]): void => {
+      this.#change = { requestId, view: new DiffView(files, { theme: this.theme, highlighter: this.#highlighter }) }
+    }
+    const shown = Object.entries(input).map(([name, value]) => [
+      name,
+      typeof value === 'string' ? seen(value).replaceAll('\t', '    ') : value,
+    ])
+    show(changedFiles(Object.fromEntries(shown), ''))
+    void this.#options.preview?.(request).then(
+      (files) => {
+        if (!files || this.#current?.requestId !== requestId) return
+        show(files)
+        this.#options.onChange?.()
+      },
+      // The change is shown without line numbers.
+      () => undefined,
+    )
   }
 
   #noticeLines(width: number): string[] {
@@ -160,6 +236,8 @@ export class PermissionDialog extends FramedPanel {
     this.#block = this.#newBlock()
     this.#scroll.toStart()
     this.#keys.startAgain()
+    this.isFullScreen = false
+    this.#loadChange()
     if (!next && this.#notice === '') this.#options.onClose()
   }
 
@@ -187,6 +265,21 @@ function inputLines(
 ): string[] {
   const isShort = !text.includes('\n') && name.length + text.length + 2 <= width / 2
   return isShort ? [`${theme.muted(`${name}:`)} ${text}`] : [theme.muted(`${name}:`), ...hardWrapped(text, width)]
+}
+
+/** The diff says what these say. */
+const changeInputs = new Set(['path', 'oldText', 'newText', 'content'])
+
+/** `Write /work/src/x.ts` as `src/x.ts`. The path is the real one, and complete if it is outside of the folder. */
+function shortPath(what: string, cwd: string | undefined): string {
+  if (!what.startsWith('Write ') || what.includes('\n')) return what
+  const path = what.slice('Write '.length)
+  const folder = cwd === undefined ? undefined : `${seen(cwd).replace(/\/$/, '')}/`
+  return folder !== undefined && path.startsWith(folder) ? path.slice(folder.length) : path
+}
+
+function diffRows(view: DiffView, width: number): ScrolledLines {
+  return { length: view.rowCount(width), slice: (from, to) => view.render(width, { from, to }) }
 }
 
 /** The options of a request that names none. */

@@ -1,4 +1,6 @@
+import type { DiffFile } from '@tapetree/session/screen'
 import type { TranscriptItem } from '@tapetree/session/view'
+import { counted } from '../../text/amounts.ts'
 import { harmlessLine } from '../../text/harmless.ts'
 import { modeMeanings, permissionModes, type SessionSource } from '../../session-source.ts'
 import { plainItem } from '../views/plain-item.ts'
@@ -111,6 +113,16 @@ export class NumberedLists implements Chooser {
     )
   }
 
+  async diff(): Promise<void> {
+    const { session, source, say } = this.#options
+    const { handle } = session
+    if (!handle) return say(['There is no session yet.'])
+    const { sessionChanges } = await import('../chat/session-changes.ts')
+    const { files, notes } = await sessionChanges({ handle, source })
+    if (files.length === 0) return say(['This session has not changed any file.'])
+    say([...notes, ...files.flatMap(heardChanges)])
+  }
+
   readonly ask = async <Value>({ title, intro, choices }: Question<Value>): Promise<Value | undefined> => {
     const answer = Promise.withResolvers<Value | undefined>()
     this.#options.choose({
@@ -175,3 +187,16 @@ export function answerChoice(choice: NumberedChoice, line: string): string | und
   }
   return `${harmlessLine(typed)} is not one of the numbers. Type 1 to ${choice.options.length}.`
 }
+
+/** The changed lines of a file, without those around them. */
+function heardChanges({ newName, oldName, hunks, notes }: DiffFile): string[] {
+  const lines = hunks.flatMap((hunk) => hunk.lines).filter(({ type }) => type !== 'context')
+  const shown = lines.slice(0, heardLines).map(({ type, text, newLine, oldLine }) => {
+    const place = newLine ?? oldLine
+    return `${type}${place === undefined ? '' : ` line ${place}`}: ${text}`
+  })
+  const more = lines.length > heardLines ? [`and ${counted(lines.length - heardLines, 'more line')}`] : []
+  return [`File ${newName ?? oldName ?? ''}`, ...shown, ...more, ...notes]
+}
+
+const heardLines = 40

@@ -1,29 +1,26 @@
-import {
-  callOutcome,
-  changedFiles,
-  type CallOutcome,
-  type DiffFile,
-  type DiffHunk,
-  type DiffLine,
-} from '@tapetree/session/screen'
+import { callOutcome, changedFiles, type CallOutcome } from '@tapetree/session/screen'
 import type { ToolCallPart } from '@tapetree/session/view'
 import { callArgument, contentText } from '../../text/content-text.ts'
 import { counted } from '../../text/amounts.ts'
 import { displayWidth, fitText } from '../../text/display-width.ts'
-import { shownText, shownWords } from '../markdown/shown-text.ts'
+import { diffTexts } from '../../text/line-diff.ts'
+import { shownDiff, shownText, shownWords } from '../markdown/shown-text.ts'
 import { paint, wrapLine, type Span, type StyledLine } from '../markdown/wrap-line.ts'
 import type { Style, Theme } from '../theme.ts'
+import { countSpans, DiffView } from './diff-view.ts'
 import { foldLines, mostLines } from './folded-lines.ts'
 import type { ItemContext } from './item-context.ts'
 
-/** A tool call: one line with its subject and state, and its output below. */
+/** A tool call: one line with its subject and state, and its output or the changed lines below. */
 export function callLines(call: ToolCallPart, context: ItemContext, width: number): string[] {
   const { now = Date.now } = context
   const news = context.callNews?.(call.callId)
   const outcome = callOutcome(call, { isLive: context.isLive ?? false, news, now: now(), textOf: contentText })
-  const head = headLines(call, outcome, { context, width })
-  const body = bodyOf(call, outcome, context)
-  return [...head, ...indentedBody(body, { ...context, width })]
+  const change = changeOf(call, outcome, context)
+  const head = headLines(call, outcome, { context, width, change })
+  // The dialog shows what it asks about.
+  if (change) return outcome.state === 'asking' ? head : [...head, ...changeRows(change, { ...context, width })]
+  return [...head, ...indentedBody(bodyOf(call, outcome, context), { ...context, width })]
 }
 
 /** Output below a line that names its source. */
@@ -46,12 +43,12 @@ export interface BodyPlace {
   width: number
 }
 
-/** While folded, even a very long line is short. */
+/** Darker than an answer. While folded, even a very long line is short. */
 export function indentedBody({ lines, hidden, hiddenAt }: CallBody, { theme, isUnfolded, width }: BodyPlace): string[] {
   const room = width - indent.length
   const short = isUnfolded ? lines : lines.map((line) => fitLine(line, room * foldedRows))
   const rows = short.flatMap((line) => wrapLine(line, room))
-  const shown = rows.map((row) => indent + paint(row))
+  const shown = rows.map((row) => indent + paint(row.map(({ text, style = theme.muted }) => ({ text, style }))))
   if (hidden === 0) return shown
   const where = hiddenAt === 'start' ? 'above' : 'below'
   const note = indent + theme.muted(fitText(`… ${counted(hidden, 'more line')} ${where}`, room))
@@ -60,12 +57,12 @@ export function indentedBody({ lines, hidden, hiddenAt }: CallBody, { theme, isU
 
 /** Name, subject and state: on one line while folded. */
 export function titleLines(
-  { sign, name, argument, note }: { sign: Span; name: string; argument: string; note: Span },
+  { sign, name, argument, notes }: { sign: Span; name: string; argument: string; notes: readonly Span[] },
   { context, width }: { context: ItemContext; width: number },
 ): string[] {
   const { theme, isUnfolded = false } = context
   const named: Span[] = [sign, { text: ' ' }, { text: name, style: theme.strong }]
-  const noted: Span[] = note.text === '' ? [] : [{ text: ' · ', style: theme.muted }, note]
+  const noted: Span[] = notes.some(({ text }) => text !== '') ? [{ text: ' · ', style: theme.muted }, ...notes] : []
   if (isUnfolded) {
     const [first = '', ...rest] = shownText(argument).split('\n')
     const about = first === '' ? [] : [{ text: ` ${first}` }]
@@ -98,15 +95,17 @@ function fitLine(line: StyledLine, width: number): StyledLine {
 function headLines(
   call: ToolCallPart,
   { state, note }: CallOutcome,
-  { context, width }: { context: ItemContext; width: number },
+  { context, width, change }: { context: ItemContext; width: number; change: DiffView | undefined },
 ): string[] {
   const { theme } = context
   const name = fitText(shownWords(call.name), maxName)
   const words = fitText(shownWords(note), Math.max(12, Math.floor(width / 2)))
   const argument = call.name === 'ask_user' && context.isUnfolded ? '' : callArgument(call)
   const style = styles[state](theme)
+  const counts = change ? countSpans(change.counts, theme) : []
+  const between = counts.length > 0 && words !== '' ? [{ text: ' · ', style: theme.muted }] : []
   return titleLines(
-    { sign: { text: signs[state], style }, name, argument, note: { text: words, style } },
+    { sign: { text: signs[state], style }, name, argument, notes: [...counts, ...between, { text: words, style }] },
     { context, width },
   )
 }
@@ -130,26 +129,38 @@ function bodyOf(call: ToolCallPart, { state, output }: CallOutcome, context: Ite
     return { lines: planLines(call.input['items'], theme), hidden: 0, hiddenAt: 'end' }
   }
   if (call.name === 'ask_user') return questionBody(call, output, context)
-  if (call.name === 'edit' || call.name === 'write') return changeBody(call, output, context)
   if (call.name === 'bash' || state === 'running') return outputBody(output, { state, isUnfolded })
   const { lines, hidden } = foldLines(output, { limit: isUnfolded ? mostLines : foldedLines, from: 'start' })
   return { lines: lines.map((text) => [{ text }]), hidden, hiddenAt: 'end' }
 }
 
-/** Why it failed, or the changed lines. */
-function changeBody({ input, result }: ToolCallPart, output: string, context: ItemContext): CallBody {
-  const { theme, isUnfolded = false } = context
-  if (result?.isError === true) {
-    const { lines, hidden } = foldLines(output, { limit: isUnfolded ? mostLines : foldedLines, from: 'start' })
-    return { lines: lines.map((text) => [{ text }]), hidden, hiddenAt: 'end' }
-  }
+/** What a call of `edit` or `write` changes; undefined if it failed, or for another tool. */
+function changeOf(
+  { name, input, result }: ToolCallPart,
+  { output }: CallOutcome,
+  context: ItemContext,
+): DiffView | undefined {
+  if ((name !== 'edit' && name !== 'write') || result?.isError === true) return undefined
   // Made harmless before it is compared: marks are positions in the text that is shown.
   const shownInput = Object.fromEntries(
-    Object.entries(input).map(([name, value]) => [name, typeof value === 'string' ? shownText(value) : value]),
+    Object.entries(input).map(([member, value]) => [member, typeof value === 'string' ? shownText(value) : value]),
   )
-  const lines = changedFiles(shownInput, shownText(output)).flatMap((file) => diffLines(file, theme))
-  const shown = lines.slice(0, isUnfolded ? mostLines : foldedDiffLines)
-  return { lines: shown, hidden: lines.length - shown.length, hiddenAt: 'end' }
+  const { content, path } = shownInput
+  const look = { ...context, ...(!context.isUnfolded && { rowsPerLine: foldedRows }) }
+  const isCreated = name === 'write' && result !== undefined && !output.includes('\n\n')
+  if (isCreated && typeof content === 'string') {
+    return new DiffView([diffTexts({ name: String(path), before: undefined, after: content })], look)
+  }
+  return new DiffView(changedFiles(shownInput, shownDiff(output)), look)
+}
+
+function changeRows(change: DiffView, { theme, isUnfolded, width }: BodyPlace): string[] {
+  const room = Math.max(1, width - indent.length)
+  const to = isUnfolded ? mostLines : foldedDiffLines
+  const rows = change.render(room, { to }).map((row) => indent + row)
+  const hidden = change.rowCount(room) - rows.length
+  if (hidden <= 0) return rows
+  return [...rows, indent + theme.muted(fitText(`… ${counted(hidden, 'more line')} below`, room))]
 }
 
 function questionBody({ input, result }: ToolCallPart, output: string, { theme, isUnfolded }: ItemContext): CallBody {
@@ -164,44 +175,6 @@ function questionBody({ input, result }: ToolCallPart, output: string, { theme, 
     hidden: 0,
     hiddenAt: 'end',
   }
-}
-
-/** The lines of a file in their colors, changed words in bold. Its name is already shown above. */
-function diffLines({ hunks, notes }: DiffFile, theme: Theme): StyledLine[] {
-  const styles = { added: theme.diffAdded, removed: theme.diffRemoved, context: undefined }
-  const hunkLines = (hunk: DiffHunk): StyledLine[] => {
-    const place = placeOf(hunk)
-    return [
-      ...(place === '' ? [] : [[{ text: place, style: theme.diffPlace }]]),
-      ...hunk.lines.flatMap((line) => [
-        markedLine(line, styles[line.type], theme),
-        ...(line.isUnterminated ? [[{ text: '\\ No newline at end of file', style: theme.muted }]] : []),
-      ]),
-    ]
-  }
-  return [...hunks.flatMap(hunkLines), ...notes.map((text) => [{ text, style: undefined }])]
-}
-
-function markedLine({ type, text, marks = [] }: DiffLine, style: Style | undefined, theme: Theme): StyledLine {
-  const spans: Span[] = []
-  let end = 0
-  const sign = { added: '+', removed: '-', context: ' ' }[type]
-  for (const mark of marks) {
-    spans.push({ text: (end === 0 ? sign : '') + text.slice(end, mark.start), style })
-    spans.push({ text: text.slice(mark.start, mark.end), style: (part) => (style ?? String)(theme.strong(part)) })
-    end = mark.end
-  }
-  return [...spans, { text: (end === 0 ? sign : '') + text.slice(end), style }]
-}
-
-/** `@@ -1,2 +1,3 @@ section`. Empty if the place in the file is unknown. */
-function placeOf({ lines, section }: DiffHunk): string {
-  const side = (numbers: readonly number[]): string =>
-    numbers.length === 0 ? '0,0' : numbers.length === 1 ? `${numbers[0]}` : `${numbers[0]},${numbers.length}`
-  const old = lines.flatMap(({ oldLine }) => oldLine ?? [])
-  const now = lines.flatMap(({ newLine }) => newLine ?? [])
-  if (old.length === 0 && now.length === 0) return ''
-  return `@@ -${side(old)} +${side(now)} @@ ${section}`.trimEnd()
 }
 
 /** The task list. It may come straight from a model and have any form. */

@@ -52,7 +52,7 @@ export class DraftView {
               sign: { text: '!', style: theme.accent },
               name: 'running',
               argument: '',
-              note: { text: elapsedText((context.now ?? Date.now)() - this.#startedAt), style: theme.accent },
+              notes: [{ text: elapsedText((context.now ?? Date.now)() - this.#startedAt), style: theme.accent }],
             },
             { context, width },
           ),

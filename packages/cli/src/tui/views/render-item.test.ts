@@ -112,26 +112,25 @@ describe('calls', () => {
       call('b', 'write', { path: 'b.ts', content: 'one\ntwo\n' }),
     )
     expect(draw(talk, { isLive: true })).toBe(`
-○ edit a.ts · waiting
-  -old
-  +new
-  +lines
-○ write b.ts · waiting
-  +one
-  +two
+○ edit a.ts · +2 −1 · waiting
+  - old
+  + new
+  + lines
+○ write b.ts · +2 · waiting
+  + one
+  + two
 `)
-    talk.result('a', 'Edited a.ts: 1 replacement.\n\n--- a.ts\n+++ a.ts\n@@ -1 +1,2 @@\n-old\n+new\n+lines\n same')
+    talk.result('a', 'Edited a.ts: 1 replacement.\n\n--- a.ts\n+++ a.ts\n@@ -1,2 +1,3 @@\n-old\n+new\n+lines\n same')
     talk.result('b', 'Created b.ts (2 lines, 8 bytes).')
     expect(draw(talk)).toBe(`
-✓ edit a.ts
-  @@ -1 +1,2 @@
-  -old
-  +new
-  +lines
-   same
-✓ write b.ts
-  +one
-  +two
+✓ edit a.ts · +2 −1
+    1 - old
+    1 + new
+    2 + lines
+    3   same
+✓ write b.ts · +2
+    1 + one
+    2 + two
 `)
   })
 
@@ -156,11 +155,11 @@ describe('calls', () => {
     expect(draw(failed)).toContain('There is no a.ts.')
   })
 
-  test('the words that changed are bold', () => {
+  test('the words that changed have a background of their own', () => {
     const input = { path: 'a.ts', oldText: 'hello world', newText: 'hello there' }
     const talk = new Talk().assistant(call('a', 'edit', input))
     const colored = draw(talk, { isLive: true, theme: themeFor({ theme: 'dark', color: true }) })
-    expect(colored.replaceAll('\u001b', '^')).toContain('^[38;5;210m-hello ^[39m^[38;5;210m^[1mworld^[22m^[39m')
+    expect(colored.replaceAll('\u001b', '^')).toContain('^[48;5;52mhello ^[49m^[48;5;88mworld^[49m')
   })
 
   test('a long changed line is short while it is folded', () => {
@@ -168,7 +167,7 @@ describe('calls', () => {
     const talk = new Talk().assistant(
       call('a', 'edit', { path: 'a.ts', oldText: `${words}old`, newText: `${words}new` }),
     )
-    expect(draw(talk, { isLive: true }).trim().split('\n')).toHaveLength(7)
+    expect(draw(talk, { isLive: true }).trim().split('\n')).toHaveLength(5)
   })
 
   test('plans, questions, tasks and third-party tools show what matters about them', () => {

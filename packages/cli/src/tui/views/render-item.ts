@@ -68,7 +68,7 @@ function resultLines({ results }: ToolResultItem, context: ItemContext, width: n
         sign: { text: isError ? '✗' : '✓', style: isError ? theme.error : theme.success },
         name: 'result',
         argument: callId,
-        note: { text: 'its call is not on this branch', style: theme.muted },
+        notes: [{ text: 'its call is not on this branch', style: theme.muted }],
       },
       { context, width },
     ),
@@ -85,7 +85,7 @@ function bashLines(item: BashItem, context: ItemContext, width: number): string[
         sign: { text: '!', style: isFine ? theme.success : theme.error },
         name: 'you ran',
         argument: item.command,
-        note: { text: bashNote(item), style: isFine ? theme.muted : theme.error },
+        notes: [{ text: bashNote(item), style: isFine ? theme.muted : theme.error }],
       },
       { context, width },
     ),
@@ -230,7 +230,7 @@ function readsLines(calls: readonly ToolCallPart[], place: Place): string[] {
   if (isUnfolded || isNotable) return calls.flatMap((call) => partLines(call, place))
   const isRunning = calls.some(({ result }) => !result)
   const sign = isRunning ? { text: '●', style: theme.accent } : { text: '✓', style: theme.success }
-  return titleLines({ sign, name: readsText(calls), argument: '', note: { text: '' } }, { context, width })
+  return titleLines({ sign, name: readsText(calls), argument: '', notes: [] }, { context, width })
 }
 
 function partLines(part: AssistantPart, { item, context, width }: Place): string[] {

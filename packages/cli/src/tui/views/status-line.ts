@@ -39,10 +39,16 @@ export function runWords({
   now,
 }: Omit<StatusOptions, 'width' | 'theme'>): string | undefined {
   const [asked] = transcript.permissions
-  if (asked) return `Waiting for you: ${asked.title}`
+  if (asked) return `Waiting for you: ${askedWords(asked)}`
   if (run?.waitingFor) return waitingWords(run.waitingFor, { waitingSince, now })
   if (!transcript.run && !run?.isBusy) return undefined
   return callWords(transcript) ?? draftWords(transcript) ?? 'Waiting for the model'
+}
+
+/** The call with its argument, or the question. */
+function askedWords({ tool, title, input }: Transcript['permissions'][number]): string {
+  const argument = input && tool !== 'ask_user' ? callArgument({ name: tool, input }) : ''
+  return argument === '' ? title : `${tool} ${argument}`
 }
 
 function waitingWords(
