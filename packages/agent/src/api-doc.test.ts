@@ -8,6 +8,7 @@ import * as permissions from './permissions/index.ts'
 import * as sandbox from './sandbox/index.ts'
 import * as settings from './settings.ts'
 import * as testing from './testing/index.ts'
+import * as toolHost from './tool-host.ts'
 import * as tools from './tools.ts'
 import * as variants from './variants.ts'
 import * as workspace from './workspace.ts'
@@ -19,6 +20,7 @@ const api = {
   ...permissions,
   ...sandbox,
   ...settings,
+  ...toolHost,
   ...tools,
   ...variants,
   ...workspace,
@@ -34,6 +36,7 @@ const entries = [
   'settings.ts',
   'extensions.ts',
   'mcp.ts',
+  'tool-host.ts',
   'permissions/index.ts',
 ]
 

@@ -23,6 +23,7 @@ import type { Expansion } from '../prompt/expand.ts'
 import { onlyModel, type ModelSource } from './model-choice.ts'
 import type { RunSettings } from '../run/run-settings.ts'
 import type { Sandbox } from '../sandbox/sandbox.ts'
+import type { RemoteWorkspace } from '../tool-host/remote-workspace.ts'
 import type { WorkspaceSnapshots } from '../workspace/workspace-snapshots.ts'
 
 /** A value, or a function that is called each time the value is needed. */
@@ -71,6 +72,8 @@ export interface AgentSessionOptions {
    * is like `ask`.
    */
   sandbox?: () => Promise<Sandbox>
+  /** The tools that need files work in a folder of another machine. `cwd` is that folder. */
+  remote?: RemoteWorkspace
   /** Replaces the permission gate. */
   gate?: Gate | ((requests: Requests) => Gate)
   /** `deny`: nobody can answer, so permission requests are refused, and questions of tools stay without an answer. Default: both stay pending. */

@@ -38,6 +38,7 @@ import type { InputSchema, ToolInput } from '../tools/tool-input.ts'
 import { ask, stream, type AskOptions, type Reply, type ReplyEvent } from './reply.ts'
 import { nameSession } from '../summary/title.ts'
 import type { BlockedWrites } from '../sandbox/kept-writes.ts'
+import type { RemoteWorkspace } from '../tool-host/remote-workspace.ts'
 import type { WorkspaceSnapshots } from '../workspace/workspace-snapshots.ts'
 
 /** One agent that works on one session at a time. The log and the files of the jobs hold all state. */
@@ -87,6 +88,11 @@ export class AgentSession {
     return this.#open.files
   }
 
+  /** Where its tools work, if it is not this process. */
+  get remote(): RemoteWorkspace | undefined {
+    return this.#open.remote
+  }
+
   // Prompting
 
   /** Sends a prompt to the agent. All checks happen before the prompt is appended to the log. */
@@ -103,12 +109,16 @@ export class AgentSession {
       ...(temperature !== undefined && { temperature }),
       ...(maxOutputTokens !== undefined && { maxOutputTokens }),
     }
-    const run = await this.#startUnlessBusy({ type: 'prompt', content, ...(cause && { cause }) }, settings)
+    const away = this.#open.remote?.problem
+    const run =
+      away === undefined
+        ? await this.#startUnlessBusy({ type: 'prompt', content, ...(cause && { cause }) }, settings)
+        : undefined
     if (run) {
       this.#nameInBackground(words)
       return { type: 'started', runId: run.id, run }
     }
-    if (whenBusy === 'reject') throw slot.busy()
+    if (whenBusy === 'reject') throw away === undefined ? slot.busy() : new SessionError('session-busy', away)
     const delivery = whenBusy === 'steer' ? 'steer' : 'follow-up'
     const imageIds = images.map(({ id }) => id)
     const message = await session.submit(words, { delivery, imageIds, ...(cause && { cause }) })
@@ -159,6 +169,8 @@ export class AgentSession {
 
   /** Starts a run from the leaf: after a failure, or after a limit was raised. */
   async retry(cause?: Cause): Promise<Run> {
+    const away = this.#open.remote?.problem
+    if (away !== undefined) throw new SessionError('session-busy', away)
     const run = await this.#startUnlessBusy({ type: 'leaf', ...(cause && { cause }) })
     if (!run) throw this.#open.slot.busy()
     return run
@@ -201,7 +213,11 @@ export class AgentSession {
         )
       }
       const { cause } = options
-      return slot.start({ type: 'resume', plan, ...(cause && { cause }) })
+      const run = slot.start({ type: 'resume', plan, ...(cause && { cause }) })
+      if (this.#open.remote?.problem === undefined) return run
+      // It waits for the tools. How it ends is in the log.
+      run.catch(() => undefined)
+      return { id: plan.runId, done: run.then(({ done }) => done) }
     })
   }
 

@@ -10,7 +10,7 @@ import { PermissionGate, rulesInForce } from '../permissions/gate.ts'
 import { askUser, type Requests, type PermissionRequest } from '../permissions/requests.ts'
 import { SessionMode } from '../permissions/session-mode.ts'
 import { defaultPolicy, createRedactor, type Redactor } from '@tapetree/redact'
-import { allTools } from '../tools/builtin/all-tools.ts'
+import { allTools, needsFiles } from '../tools/builtin/all-tools.ts'
 import { SessionSuspended, type Gate, type Answer, type Question, type Tool } from '../tools/tool.ts'
 import type { Jobs } from '../tools/commands/jobs.ts'
 import type { AgentEvent } from '../run/events.ts'
@@ -19,11 +19,12 @@ import type { ResolvedOptions } from './agent-session-options.ts'
 import { gateUntilLeaving, untilLeaving, RunningCalls } from './suspend.ts'
 import type { ModelChoice, MissingModel } from './model-choice.ts'
 import { KeptWriteError, type KeptWrites } from '../sandbox/kept-writes.ts'
-import { SessionSandbox } from './session-sandbox.ts'
+import { SessionSandbox } from '../sandbox/session-sandbox.ts'
 import { UserCommands } from './shell.ts'
-import { redactingModel, redactionOf } from './redaction.ts'
+import { redactingModel, redactionOf } from '../run/redaction.ts'
 import { defaultRunSettings } from '../run/run-settings.ts'
 import { RunSlot, SharedSession } from '../run/run-slot.ts'
+import type { RemoteWorkspace } from '../tool-host/remote-workspace.ts'
 import { WorkspaceSnapshots } from '../workspace/workspace-snapshots.ts'
 import { Subagents, taskTool, type Subagent } from './subagents.ts'
 
@@ -77,7 +78,7 @@ export class OpenSession {
     this.requests = this.#shared.requestsFor(session)
     this.jobs = this.#shared.jobs
     this.files = options.parentFiles ? undefined : this.#openSnapshots()
-    const { sandbox } = options
+    const sandbox = options.remote ? undefined : options.sandbox
     this.#sandbox =
       sandbox &&
       new SessionSandbox({
@@ -103,6 +104,11 @@ export class OpenSession {
     this.#shared.join(this.slot)
   }
 
+  /** Where its tools work, if it is not this process. */
+  get remote(): RemoteWorkspace | undefined {
+    return this.#options.remote
+  }
+
   get mode(): PermissionMode {
     return this.permissionMode.current
   }
@@ -123,6 +129,7 @@ export class OpenSession {
       owner,
       parentFiles,
       whenUnanswered,
+      remote,
     } = this.#options
     const files = parentFiles?.forSubagent(this.session.id) ?? this.files
     return {
@@ -136,6 +143,7 @@ export class OpenSession {
       gate: this.#gate,
       requests: this.requests,
       ...(whenUnanswered === 'deny' && { isUnattended: true }),
+      ...(remote && { ready: (signal: AbortSignal) => remote.ready(signal) }),
       cwd: this.#cwd,
       clock,
       settings: { ...defaultRunSettings, ...settings?.() },
@@ -156,6 +164,7 @@ export class OpenSession {
     const {
       tools = ({ jobs, redaction, sandbox }) => allTools({ jobs, redaction, ...(sandbox && { bash: { sandbox } }) }),
       hasSubagents = true,
+      remote,
     } = this.#options
     // Its schema is converted once: the tools are requested in every turn.
     this.#exitPlan ??= exitPlanTool({ onAccepted: () => this.permissionMode.set('ask') })
@@ -165,14 +174,18 @@ export class OpenSession {
       redaction: this.#redactor.policy,
       ...(this.#sandbox && { sandbox: this.#sandbox }),
     })
+    const placed = remote ? [...remote.tools(), ...given.filter(({ name }) => !needsFiles(name))] : given
     return toolsFor(
       this.mode,
-      distinct([...given, ...(hasSubagents ? [taskTool(this.subagents)] : []), this.#exitPlan]),
+      distinct([...placed, ...(hasSubagents ? [taskTool(this.subagents)] : []), this.#exitPlan]),
     )
   }
 
   /** Why commands cannot run in a sandbox: a sentence, with the repair. */
   async sandboxProblem(): Promise<string | undefined> {
+    const { remote } = this.#options
+    // A host that cannot be reached may have one.
+    if (remote && (remote.problem !== undefined || (await remote.sandbox.isUsable()))) return undefined
     return this.#sandbox
       ? this.#sandbox.problem()
       : 'Commands cannot run in a sandbox, so they are asked about as in mode ask. This program offers no sandbox.'
@@ -236,7 +249,8 @@ export class OpenSession {
     const run = Promise.race([this.slot.suspend(), this.#onlyRepeatableRun()])
     await within(finishMs, clock, Promise.all([run, this.commands.stop()]))
     // Only a process on this machine can reattach to a command that is running here.
-    const isContinuedHere = this.#runningCalls.tools.some((tool) => this.#replays().get(tool) === 'reattach')
+    const isContinuedHere =
+      !this.#options.remote && this.#runningCalls.tools.some((tool) => this.#replays().get(tool) === 'reattach')
     const { isLast } = this.#leave()
     // Otherwise the next process takes the changes of the last call for those of someone else.
     if (this.files) await within(stopMs, clock, this.files.close())
@@ -297,8 +311,8 @@ export class OpenSession {
   }
 
   #openSnapshots(): WorkspaceSnapshots | undefined {
-    const { snapshotsFolder, clock = systemClock } = this.#options
-    if (snapshotsFolder === undefined) return undefined
+    const { snapshotsFolder, remote, clock = systemClock } = this.#options
+    if (snapshotsFolder === undefined || remote) return undefined
     const { workingCopy: copy } = this.session
     return new WorkspaceSnapshots({
       session: this.session,
@@ -312,13 +326,14 @@ export class OpenSession {
   }
 
   #permissionGate(): Gate {
-    const { policy, whenUnanswered, keepRules } = this.#options
+    const { policy, whenUnanswered, keepRules, remote } = this.#options
+    const sandbox = remote?.sandbox ?? this.#sandbox
     return new PermissionGate({
       requests: this.requests,
       policy: () => ({ cwd: this.#cwd, home: homedir(), ...policy?.(), mode: this.mode }),
       ...(whenUnanswered && { whenUnanswered }),
       ...(keepRules && { keepRules }),
-      ...(this.#sandbox && { sandbox: this.#sandbox }),
+      ...(sandbox && { sandbox }),
     })
   }
 }

@@ -95,12 +95,15 @@ export async function settleEvidence(plan: ResumePlan, open: OpenRun): Promise<v
   await Promise.all(started.map((matter) => settleCall(matter as Matter & { type: 'call' }, open)))
 }
 
-async function settleCall({ call, action, start }: Matter & { type: 'call' }, open: OpenRun): Promise<void> {
-  if (action === 'stopped') {
+async function settleCall(matter: Matter & { type: 'call' }, open: OpenRun): Promise<void> {
+  const { call, start } = matter
+  if (matter.action === 'stopped') {
     await answerCall(call, { content: resultText.aborted, isError: true }, open)
     return
   }
   const tool = open.tools.get(call.name)
+  // The tools may not have been known when the plan was made.
+  const { action } = callMatter(call, start, tool ? [tool] : [])
   const given = start?.input ? { ...call, input: start.input } : call
   const checked = tool && checkCall(given, tool, open)
   const isKnown = tool && checked !== undefined && typeof checked !== 'string' && start
@@ -118,7 +121,7 @@ function stoppedMatter(call: ToolUse): Matter {
   return { type: 'call', call, action: 'stopped' }
 }
 
-function callMatter(call: ToolUse, start: ToolStart | undefined, tools: readonly Tool[]): Matter {
+function callMatter(call: ToolUse, start: ToolStart | undefined, tools: readonly Tool[]): Matter & { type: 'call' } {
   if (!start) return { type: 'call', call, action: 'run' }
   const replay = tools.find(({ name }) => name === call.name)?.replay ?? 'never'
   const actions = { safe: 'run-again', reattach: 'reattach', never: 'interrupted' } as const

@@ -19,6 +19,8 @@ export interface RunDeps {
   requests: Requests
   /** Nobody can answer a question of a tool, so none is asked. */
   isUnattended?: boolean
+  /** Resolves when the tools can be used. Runs wait for it. */
+  ready?: (signal: AbortSignal) => Promise<void>
   /** The host of the session, recorded in `run_start`. */
   owner?: string
   /** The base of relative paths, absolute. */

@@ -45,6 +45,7 @@ export async function run(
   current: CurrentRun = {},
 ): Promise<RunEnd> {
   let next: RunStart | Delivered = start
+  await deps.ready?.(signal)
   for (;;) {
     const startedAt = deps.clock.now()
     const open = next.type === 'delivered' ? next.open : openRun(next, deps, signal)

@@ -112,7 +112,10 @@ interface AdmittedCall {
 }
 
 /** Asks the gate. The call has not started yet, so a steer or an abort withdraws the question. */
-async function admit({ call, tool, checked }: AdmittedCall, open: OpenRun): Promise<Verdict> {
+async function admit(
+  { call, tool, checked }: Pick<AdmittedCall, 'call' | 'tool'> & { checked: Pick<CheckedCall, 'access' | 'preflight'> },
+  open: OpenRun,
+): Promise<Verdict> {
   const steered = steering(open)
   const { id: callId, name, input } = call
   const asked: GateCall = {
@@ -219,7 +222,15 @@ function toolContextOf(open: OpenRun, call: ToolUse, signal: AbortSignal): ToolC
     },
     ask: (question) => ask(open, call, question, signal),
     reach: (target, withdrawn) => reach(open, call, target, AbortSignal.any([signal, withdrawn])),
+    readmit: (access) => readmit(open, call, access),
   }
+}
+
+/** The call has not acted, so a steer or an abort withdraws the question. */
+async function readmit(open: OpenRun, call: ToolUse, access: readonly Access[]): Promise<Verdict> {
+  const tool = open.tools.get(call.name)
+  if (!tool) return { type: 'denied', reason: resultText.unknown(call.name, open.tools.keys()) }
+  return admit({ call, tool, checked: { access } }, open)
 }
 
 /** The command has started, so a steer withdraws only the question. */

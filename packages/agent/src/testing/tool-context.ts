@@ -53,6 +53,7 @@ export function testContext({ answer, ...given }: TestContextOptions): TestConte
       return answer ?? { text: '', isCancelled: true }
     },
     reach: () => Promise.resolve(undefined),
+    readmit: async () => ({ type: 'allowed' }),
     records,
     blobs,
     questions,

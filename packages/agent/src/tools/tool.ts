@@ -85,6 +85,8 @@ export interface ToolContext {
    * stops, or because the user sent a message instead.
    */
   reach(target: HostTarget, withdrawn: AbortSignal): Promise<Verdict | undefined>
+  /** Asks the gate again, because the call would touch other files than those it was allowed for. Nothing was done so far. */
+  readmit(access: readonly Access[]): Promise<Verdict>
 }
 
 export interface HostTarget {

@@ -440,6 +440,12 @@ const records: Example[] = [
     },
   },
   {
+    type: 'workspace',
+    name: 'workspace',
+    disk: { name: 'app', host_id: 'host-1', host_name: 'laptop', folder: '/w', platform: 'linux' },
+    api: { name: 'app', hostId: 'host-1', hostName: 'laptop', folder: '/w', platform: 'linux' },
+  },
+  {
     type: 'usage',
     name: 'usage',
     disk: { purpose: 'title', provider: 'p', model: 'm', tokens: diskUsage },

@@ -21,6 +21,7 @@ export type SessionRecord =
   | RestoreRecord
   | CheckRecord
   | WorkingCopyRecord
+  | WorkspaceRecord
   | UsageRecord
   | ErrorRecord
   | DamageRecord
@@ -306,6 +307,21 @@ export interface WorkingCopyRecord extends LineBase {
   }
 }
 
+/** The tools of the session work in a folder of another machine from now on. The newest record counts. */
+export interface WorkspaceRecord extends LineBase {
+  type: 'workspace'
+  workspace: {
+    /** As the tool host calls it. */
+    name: string
+    hostId: string
+    /** Shown to people. */
+    hostName: string
+    /** Absolute, on the host. */
+    folder: string
+    platform: string
+  }
+}
+
 /** Only for model calls that made no message, so that the total cost is the sum of both. */
 export interface UsageRecord extends LineBase {
   type: 'usage'
@@ -353,6 +369,7 @@ export const recordTypes = {
   restore: 'record',
   check: 'record',
   working_copy: 'record',
+  workspace: 'record',
   usage: 'record',
   error: 'record',
   damage: 'record',

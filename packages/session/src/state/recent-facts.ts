@@ -20,6 +20,7 @@ const recordTypes = new Set([
   'snapshot',
   'restore',
   'working_copy',
+  'workspace',
 ])
 
 /** The newest of each kind of record that a screen or the next run needs, so that it can start without reading the log. */
@@ -34,6 +35,8 @@ export class RecentFacts {
   openRestore: PlacedRecord | null = null
   /** The copy of its folder in which the session works, or last worked. */
   workingCopy: PlacedRecord | null = null
+  /** The folder of another machine in which its tools work. */
+  workspace: PlacedRecord | null = null
   /** Tool calls that started in the open run and have no result yet. */
   readonly running = new Set<string>()
 
@@ -71,6 +74,9 @@ export class RecentFacts {
       case 'working_copy':
         this.workingCopy = placed()
         return
+      case 'workspace':
+        this.workspace = placed()
+        return
       case 'tool_start':
         this.running.add(textOr(payloadOf(line)['call_id'], ''))
         return
@@ -83,8 +89,8 @@ export class RecentFacts {
   }
 
   toCheckpoint(): unknown {
-    const { run, lastRun, lastError, plan, snapshot, openRestore, workingCopy, running } = this
-    return { run, lastRun, lastError, plan, snapshot, openRestore, workingCopy, running: [...running] }
+    const { run, lastRun, lastError, plan, snapshot, openRestore, workingCopy, workspace, running } = this
+    return { run, lastRun, lastError, plan, snapshot, openRestore, workingCopy, workspace, running: [...running] }
   }
 
   restore(saved: unknown): void {

@@ -216,6 +216,7 @@ export class SessionState {
       case 'restore':
       case 'check':
       case 'working_copy':
+      case 'workspace':
       case 'error':
         return
       default:

@@ -30,6 +30,7 @@ import type {
   SnapshotRecord,
   SubmissionChange,
   WorkingCopyRecord,
+  WorkspaceRecord,
 } from '../line/record.ts'
 import { Player } from '../view/player.ts'
 import { makeSnapshot, type SessionSnapshot, type SnapshotOptions } from './snapshot.ts'
@@ -223,6 +224,14 @@ export class Session {
     const { workingCopy } = this.#reader.state.facts
     return workingCopy
       ? (payloadFromDisk('working_copy', workingCopy.payload) as unknown as WorkingCopyRecord['workingCopy'])
+      : undefined
+  }
+
+  /** The folder of another machine in which the tools of the session work. Undefined: they work in its own folder. */
+  get workspace(): WorkspaceRecord['workspace'] | undefined {
+    const { workspace } = this.#reader.state.facts
+    return workspace
+      ? (payloadFromDisk('workspace', workspace.payload) as unknown as WorkspaceRecord['workspace'])
       : undefined
   }
 

@@ -263,6 +263,7 @@ function takeRecord(state: Transcript, record: SessionRecord): Transcript {
     case 'restore':
     case 'check':
     case 'working_copy':
+    case 'workspace':
     case 'unknown_record':
       return state
     default:

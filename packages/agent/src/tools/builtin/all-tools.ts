@@ -42,3 +42,10 @@ export function allTools(options: AllToolsOptions = {}): Tool[] {
     askUserTool,
   ]
 }
+
+const fileTools = new Set(['read', 'write', 'edit', 'ls', 'grep', 'find', 'bash', 'job_output', 'job_kill'])
+
+/** Whether a tool of ours works on files or commands. The others run beside the model. */
+export function needsFiles(tool: string): boolean {
+  return fileTools.has(tool)
+}

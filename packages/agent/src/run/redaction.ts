@@ -54,6 +54,7 @@ const isRedacted: Record<Draft['type'], boolean> = {
   snapshot: false,
   restore: false,
   working_copy: false,
+  workspace: false,
   usage: false,
   damage: false,
   session_end: false,

@@ -3,17 +3,17 @@ import { join } from 'node:path'
 import type { Deletion } from '../permissions/deleted-paths.ts'
 import type { GateSandbox } from '../permissions/gate.ts'
 import { effectOf, matchHost, type Rule, type RuleLayers } from '../permissions/rules.ts'
-import type { KeptWrites } from '../sandbox/kept-writes.ts'
-import { allowedHosts, NetworkKeeper, type HostAnswer } from '../sandbox/network-keeper.ts'
-import type { ProxyTarget } from '../sandbox/proxy.ts'
-import type { NetworkPlace, Sandbox } from '../sandbox/sandbox.ts'
+import type { KeptWrites } from './kept-writes.ts'
+import { allowedHosts, NetworkKeeper, type HostAnswer } from './network-keeper.ts'
+import type { ProxyTarget } from './proxy.ts'
+import type { NetworkPlace, Sandbox } from './sandbox.ts'
 import type { Blocked, CommandBox, CommandSandbox, SandboxDetails, TakenBack } from '../tools/commands/command.ts'
 import type { BoxKind, ToolContext } from '../tools/tool.ts'
 import { findUnheld } from '../workspace/unheld-files.ts'
 import type { WorkspaceSnapshots } from '../workspace/workspace-snapshots.ts'
 
 interface SessionSandboxDeps {
-  session: Session
+  session: Pick<Session, 'id' | 'localFolder' | 'subscribe'>
   open: () => Promise<Sandbox>
   cwd: string
   files: () => WorkspaceSnapshots | undefined

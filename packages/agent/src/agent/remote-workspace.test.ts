@@ -1,0 +1,173 @@
+import { mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { memoryStore, type SessionStore } from '@tapetree/session'
+import { systemClock } from '@tapetree/session/util/wait'
+import { afterAll, afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { script, scriptedModel, type ScriptBuilder } from '../testing/scripted-model.ts'
+import { RemoteWorkspace } from '../tool-host/remote-workspace.ts'
+import { MemoryChannel } from '../tool-host/testing/memory-channel.ts'
+import { ToolHost } from '../tool-host/tool-host.ts'
+import { dismissSupervisor } from '../tools/commands/supervisor-process.ts'
+import { AgentSession } from './agent-session.ts'
+import type { AgentSessionOptions } from './agent-session-options.ts'
+import { onlyModel } from './model-choice.ts'
+
+let root: string
+let folder: string
+let host: ToolHost
+let store: SessionStore
+const cleanUps: (() => unknown)[] = []
+
+beforeEach(async () => {
+  root = realpathSync(mkdtempSync(join(tmpdir(), 'remote-')))
+  folder = join(root, 'project')
+  mkdirSync(folder)
+  host = await ToolHost.open({
+    dataFolder: join(root, 'host'),
+    name: 'laptop',
+    workspaces: { app: folder },
+    mode: 'auto',
+  })
+  store = memoryStore()
+  cleanUps.push(() => host.close())
+})
+
+afterEach(async () => {
+  for (const cleanUp of cleanUps.splice(0).reverse()) await cleanUp()
+  rmSync(root, { recursive: true, force: true })
+})
+
+afterAll(() => dismissSupervisor())
+
+interface Opened {
+  agent: AgentSession
+  channel: MemoryChannel
+  remote: RemoteWorkspace
+}
+
+async function open(says: ScriptBuilder, options: Partial<AgentSessionOptions> = {}): Promise<Opened> {
+  const channel = new MemoryChannel()
+  const { id: hostId, name: hostName, platform } = host.hello
+  const remote = new RemoteWorkspace({ name: 'app', hostId, hostName, folder, platform }, channel)
+  const agent = await AgentSession.open({
+    store,
+    models: onlyModel(scriptedModel(says, { clock: systemClock })),
+    mode: 'auto',
+    hasSubagents: false,
+    cwd: folder,
+    remote,
+    ...options,
+  })
+  cleanUps.push(async () => {
+    await agent.close()
+    remote.close()
+    channel.cut()
+  })
+  return { agent, channel, remote }
+}
+
+async function connected(says: ScriptBuilder, options: Partial<AgentSessionOptions> = {}): Promise<Opened> {
+  const opened = await open(says, options)
+  opened.channel.connect(host)
+  await opened.remote.ready(new AbortController().signal)
+  return opened
+}
+
+async function results(agent: AgentSession): Promise<string[]> {
+  const { messages } = await agent.session.getContext()
+  return messages.flatMap(({ message: { content } }) =>
+    content.flatMap((block) => (block.type === 'tool_result' ? [JSON.stringify(block.toolResult.content)] : [])),
+  )
+}
+
+const runIn = async (agent: AgentSession, text: string): Promise<unknown> => {
+  const outcome = await agent.prompt(text)
+  return outcome.type === 'started' ? outcome.run.done : undefined
+}
+
+describe('a session whose tools work on another machine', () => {
+  test('reads, writes and runs commands there', async () => {
+    writeFileSync(join(folder, 'a.txt'), 'one\n')
+    const says = script()
+      .toolCall('1', 'read', { path: 'a.txt' })
+      .step()
+      .toolCall('2', 'write', { path: 'b.txt', content: 'two\n' })
+      .step()
+      .toolCall('3', 'bash', { command: 'cat a.txt b.txt; exit 3' })
+      .step()
+      .text('done')
+    const { agent } = await connected(says)
+    expect(await runIn(agent, 'go')).toMatchObject({ outcome: 'completed' })
+    expect(await results(agent)).toMatchObject([
+      expect.stringContaining('one'),
+      expect.stringContaining('b.txt'),
+      expect.stringMatching(/one.*two.*3/),
+    ])
+    expect(readFileSync(join(folder, 'b.txt'), 'utf8')).toBe('two\n')
+  })
+
+  test('accepts messages while the host is away, and works on them when it is back', async () => {
+    const { agent, channel } = await open(script().toolCall('1', 'bash', { command: 'echo here' }).step().text('done'))
+    const outcome = await agent.prompt('go')
+    expect(outcome).toMatchObject({ type: 'queued' })
+    expect(agent.state()).toMatchObject({ isBusy: true, waiting: [{ message: 'go' }] })
+    expect(agent.remote?.problem).toBe('The tool host laptop cannot be reached.')
+    channel.connect(host)
+    await agent.untilIdle()
+    expect(await results(agent)).toEqual([expect.stringContaining('here')])
+    expect(agent.state()).toMatchObject({ isBusy: false, waiting: [] })
+  })
+
+  test('can be stopped while it waits for the host, and keeps the message', async () => {
+    const { agent } = await open(script().text('done'))
+    await agent.prompt('go')
+    await agent.abort()
+    expect(agent.state()).toMatchObject({ isBusy: false, waiting: [{ message: 'go' }] })
+  })
+
+  test('continues on another server, which gets the real result of a running command', async () => {
+    const command = 'echo begun; until test -e go; do sleep 0.02; done; echo over; exit 7'
+    const first = await connected(script().toolCall('1', 'bash', { command }))
+    await first.agent.prompt('go')
+    await first.channel.next('output')
+    const { id: sessionId } = first.agent.session
+    await first.agent.suspend()
+    first.channel.cut()
+
+    const second = await open(script().text('done'), { sessionId })
+    // The host connects later than the server takes over.
+    const run = await second.agent.resume()
+    second.channel.connect(host)
+    writeFileSync(join(folder, 'go'), '')
+    expect(await run?.done).toMatchObject({ outcome: 'completed' })
+    expect(await results(second.agent)).toEqual([expect.stringMatching(/begun.*over.*7/)])
+  })
+
+  test('says that an outcome is unknown only if the host itself has lost it', async () => {
+    const first = await connected(script().toolCall('1', 'bash', { command: 'echo begun; sleep 600' }))
+    await first.agent.prompt('go')
+    await first.channel.next('output')
+    const { id: sessionId } = first.agent.session
+    await first.agent.suspend()
+    first.channel.cut()
+
+    const other = await ToolHost.open({ dataFolder: join(root, 'other'), workspaces: { app: folder }, mode: 'auto' })
+    cleanUps.push(() => other.close())
+    host = other
+    const second = await connected(script().text('done'), { sessionId })
+    const run = await second.agent.resume()
+    expect(await run?.done).toMatchObject({ outcome: 'completed' })
+    expect(await results(second.agent)).toEqual([expect.stringContaining('outcome is unknown')])
+  })
+
+  test('asks about files as the host sees them', async () => {
+    writeFileSync(join(folder, '.env'), 'X=1\n')
+    const { agent } = await connected(script().toolCall('1', 'read', { path: '.env' }).step().text('done'), {
+      mode: 'ask',
+      whenUnanswered: 'deny',
+    })
+    await runIn(agent, 'go')
+    expect(await results(agent)).toEqual([expect.stringContaining('may contain a secret')])
+  })
+})

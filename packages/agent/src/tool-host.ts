@@ -1,0 +1,20 @@
+/** The tools of a session on another machine: the host that runs them there, and the session's side of it. */
+export { ToolHost, type HostMode, type ToolHostOptions } from './tool-host/tool-host.ts'
+export type { HostLink } from './tool-host/hosted-call.ts'
+export {
+  RemoteWorkspace,
+  type ChannelEvent,
+  type HostChannel,
+  type WorkspaceReference,
+} from './tool-host/remote-workspace.ts'
+export {
+  hostMessage,
+  hostRequest,
+  maxHostMessageBytes,
+  parseMessage,
+  toolHostProtocol,
+  type HostedWorkspace,
+  type HostHello,
+  type HostMessage,
+  type HostRequest,
+} from './tool-host/messages.ts'

@@ -1,0 +1,281 @@
+import type { RecordDraft } from '@tapetree/session/format'
+import type { Redactor } from '@tapetree/redact'
+import type { Clock } from '@tapetree/session/util/wait'
+import { redactionOf } from '../run/redaction.ts'
+import { outputOf } from '../run/tool-results.ts'
+import type {
+  Access,
+  BoxKind,
+  CheckedCall,
+  HostTarget,
+  StartDetails,
+  Tool,
+  ToolContext,
+  ToolOutput,
+  Verdict,
+} from '../tools/tool.ts'
+import type { CallJournal } from './call-journal.ts'
+import {
+  maxHostMessageBytes,
+  type CallOutcome,
+  type CallRequest,
+  type HostMessage,
+  type HostRecord,
+} from './messages.ts'
+
+/** A connection to the service. Messages that are sent after it was closed are lost. */
+export interface HostLink {
+  send(message: string): void
+}
+
+/** What a session may do on this host. */
+export interface HostedSession {
+  readonly folder: string
+  /** For spools. */
+  readonly localFolder: string
+  readonly tools: readonly Tool[]
+  /** The sandbox in which the host lets the call run, or why it does not. */
+  judge(call: JudgedCall): Promise<{ box?: BoxKind } | { refused: string }>
+}
+
+export interface JudgedCall {
+  tool: Tool
+  access: readonly Access[]
+  /** The sandbox that the service wants. */
+  box: BoxKind | undefined
+}
+
+interface HostedCallDeps {
+  journal: CallJournal
+  redactor: Redactor
+  clock: Clock
+  /** Undefined if this host does not offer the workspace. */
+  session: HostedSession | undefined
+}
+
+/** A service that attaches again gets this much of the last output. */
+const keptOutput = 64 * 1024
+const maxOutcomeBytes = maxHostMessageBytes - 64 * 1024
+
+export const hostTexts = {
+  interrupted: 'The tool host ended while this was running. It may have taken effect; it was not run again.',
+  settled: 'This call was already answered, so it was not run again.',
+  tooLarge: 'The result is too large to be sent. The call has taken effect.',
+  noWorkspace: (name: string) => `This tool host does not offer a workspace ${JSON.stringify(name)}.`,
+  noTool: (name: string) => `This tool host has no tool ${JSON.stringify(name)}.`,
+  failed: (error: unknown) => `The tool failed: ${error instanceof Error ? error.message : String(error)}`,
+}
+
+/** How a call ended. */
+export type CallEnd = Extract<HostMessage, { type: 'done' | 'refused' | 'elsewhere' }>
+
+/** One call on a tool host. It continues without a connection; several may watch it. */
+export class HostedCall {
+  readonly request: CallRequest
+  readonly #deps: HostedCallDeps
+  readonly #links = new Set<HostLink>()
+  readonly #stop = new AbortController()
+  readonly #records: HostRecord[] = []
+  readonly #questions = new Map<number, (verdict: Verdict | undefined) => void>()
+  #asked = 0
+  /** The end of its output, and the offset of its first character. */
+  #output = { off: 0, text: '' }
+
+  constructor(request: CallRequest, deps: HostedCallDeps) {
+    this.request = request
+    this.#deps = deps
+  }
+
+  /** From now on, the connection gets the output after `from`, the questions and the end. */
+  join(link: HostLink, from: number): void {
+    this.#links.add(link)
+    const { off, text } = this.#output
+    const known = Math.max(0, from - off)
+    if (known < text.length) send(link, this.#outputFrom(off + known, text.slice(known)))
+  }
+
+  leave(link: HostLink): void {
+    this.#links.delete(link)
+  }
+
+  stop(): void {
+    this.#stop.abort()
+  }
+
+  answer(question: number, verdict: Verdict | undefined): void {
+    this.#questions.get(question)?.(verdict)
+  }
+
+  tell(message: HostMessage): void {
+    for (const link of this.#links) send(link, message)
+  }
+
+  /** Runs the call, unless it ran before or is not allowed. */
+  async begin(): Promise<CallEnd> {
+    const { request } = this
+    const { journal, session } = this.#deps
+    const state = await journal.state(request.session, request.id)
+    if (state.type === 'done') return this.#done(state.result)
+    if (state.type === 'settled') return this.#refused(hostTexts.settled)
+    if (state.type === 'started') return this.continue(state.started.start)
+    if (!session) return this.#refused(hostTexts.noWorkspace(request.workspace))
+    const tool = session.tools.find(({ name }) => name === request.tool)
+    if (!tool) return this.#refused(hostTexts.noTool(request.tool))
+    const checked = tool.check(request.input, { cwd: session.folder })
+    if (typeof checked === 'string') return this.#refused(checked)
+    const { access } = checked
+    if (filesIn(access) !== filesIn(request.judged)) return { type: 'elsewhere', id: request.id, access: [...access] }
+    const verdict = await session.judge({ tool, access, box: request.box })
+    if ('refused' in verdict) return this.#refused(verdict.refused)
+    const context = this.context(verdict.box)
+    const start = (await checked.start?.(context)) ?? {}
+    await journal.begin({ request, start })
+    return this.#finish(() => checked.run(context))
+  }
+
+  /** The outcome of a call that an earlier process of this host started. */
+  async continue(start: StartDetails): Promise<CallEnd> {
+    const { tool, checked } = this.#checked()
+    if (tool?.replay === 'reattach' && checked?.reattach) {
+      const { run: runId, call: callId, tool: name } = this.request
+      return this.#finish(async () => checked.reattach?.({ runId, callId, name, ...start }, this.context()))
+    }
+    if (tool?.replay === 'safe' && checked) return this.#finish(() => checked.run(this.context()))
+    return this.#finish(async () => ({ content: hostTexts.interrupted, isError: true }))
+  }
+
+  /** The service has the result: removes what is only needed to find it again. */
+  async settle(start: StartDetails): Promise<void> {
+    await this.#checked().checked?.settled?.(start, this.context())
+  }
+
+  context(box?: BoxKind): ToolContext {
+    const { request } = this
+    const { redactor, clock, session, journal } = this.#deps
+    const redaction = redactionOf(redactor)
+    const live = redactor.stream()
+    return {
+      sessionId: request.session,
+      runId: request.run,
+      callId: request.call,
+      cwd: session?.folder ?? '',
+      signal: this.#stop.signal,
+      clock,
+      ...(box && { box }),
+      localFolder: session?.localFolder,
+      append: async (draft) => void this.#records.push(recordOf(redaction.draft(draft))),
+      putBlob: (bytes) => journal.putBlob(request, redaction.blob(bytes)),
+      getBlob: async (sha256) => {
+        const blob = (await journal.blobsOf(request)).find((each) => each.sha256 === sha256)
+        if (!blob) throw new Error(`There is no blob ${sha256} on this host.`)
+        return blob.bytes
+      },
+      observe: (printed) => this.#observe(live.write(printed)),
+      // No person attends a host.
+      ask: async () => ({ text: '', isCancelled: true }),
+      reach: (target, withdrawn) => this.#reach(target, withdrawn),
+      readmit: async () => ({ type: 'denied', reason: 'The call was not judged for this.' }),
+    }
+  }
+
+  #checked(): { tool?: Tool; checked?: CheckedCall } {
+    const { session } = this.#deps
+    const tool = session?.tools.find(({ name }) => name === this.request.tool)
+    const checked = tool?.check(this.request.input, { cwd: session?.folder ?? '' })
+    return { ...(tool && { tool }), ...(typeof checked === 'object' && { checked }) }
+  }
+
+  /** From here on the call may have taken effect: whatever happens is its result. */
+  async #finish(work: () => Promise<ToolOutput | undefined>): Promise<CallEnd> {
+    const output = await work().catch((error: unknown) => ({ content: hostTexts.failed(error), isError: true }))
+    const result = { output: this.#deps.redactor.json(outputOf(output)), records: this.#records }
+    await this.#deps.journal.finish(this.request, result)
+    return this.#done(result)
+  }
+
+  async #done(result: Omit<CallOutcome, 'blobs'>): Promise<CallEnd> {
+    const { id } = this.request
+    const blobs = (await this.#deps.journal.blobsOf(this.request)).map(({ sha256, bytes }) => ({
+      sha256,
+      data: bytes.toString('base64'),
+    }))
+    const fits = (outcome: CallOutcome): boolean => Buffer.byteLength(JSON.stringify(outcome)) <= maxOutcomeBytes
+    const whole = { ...result, blobs }
+    if (fits(whole)) return { type: 'done', id, outcome: whole }
+    // The content of changed files is worth less than the result.
+    if (fits({ ...result, blobs: [] })) return { type: 'done', id, outcome: { ...result, blobs: [] } }
+    return {
+      type: 'done',
+      id,
+      outcome: { output: { content: hostTexts.tooLarge, isError: true }, records: [], blobs: [] },
+    }
+  }
+
+  #refused(reason: string): CallEnd {
+    return { type: 'refused', id: this.request.id, reason }
+  }
+
+  #observe(text: string): void {
+    if (text === '') return
+    const end = this.#output.off + this.#output.text.length
+    this.tell(this.#outputFrom(end, text))
+    const kept = (this.#output.text + text).slice(-keptOutput)
+    this.#output = { off: end + text.length - kept.length, text: kept }
+  }
+
+  #outputFrom(off: number, text: string): HostMessage {
+    return { type: 'output', id: this.request.id, off, text }
+  }
+
+  async #reach({ host, port }: HostTarget, withdrawn: AbortSignal): Promise<Verdict | undefined> {
+    const question = ++this.#asked
+    const over = AbortSignal.any([this.#stop.signal, withdrawn])
+    try {
+      return await new Promise((resolve) => {
+        if (over.aborted) return resolve(undefined)
+        over.addEventListener('abort', () => resolve(undefined), { once: true })
+        this.#questions.set(question, resolve)
+        this.tell({ type: 'reach', id: this.request.id, question, host, port })
+      })
+    } finally {
+      this.#questions.delete(question)
+    }
+  }
+}
+
+export function send(link: HostLink, message: HostMessage): void {
+  link.send(JSON.stringify(message))
+}
+
+/** The files that a call would touch, as text. The service judges by its rules what else it does. */
+function filesIn(access: readonly Access[]): string {
+  const files = access.flatMap((each) =>
+    each.type === 'read' || each.type === 'write'
+      ? [{ type: each.type, path: each.path, isRecursive: 'isRecursive' in each && each.isRecursive }]
+      : [],
+  )
+  return JSON.stringify(files)
+}
+
+/** The service adds the ids of its own. */
+function recordOf(draft: RecordDraft): HostRecord {
+  switch (draft.type) {
+    case 'file_read': {
+      const { path, size } = draft.fileRead
+      return { type: 'file_read', fileRead: { path, size } }
+    }
+    case 'file_write': {
+      const { path, size, sha256Before, sha256After = '' } = draft.fileWrite
+      return {
+        type: 'file_write',
+        fileWrite: { path, size, sha256After, ...(sha256Before !== undefined && { sha256Before }) },
+      }
+    }
+    case 'blocked': {
+      const { callId: _, ...blocked } = draft.blocked
+      return { type: 'blocked', blocked }
+    }
+    default:
+      throw new TypeError(`A tool on a host cannot add a line of type ${draft.type}.`)
+  }
+}

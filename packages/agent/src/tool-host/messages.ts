@@ -1,0 +1,153 @@
+import { z } from 'zod'
+
+/** The version of these messages. A host and a service that differ do not work together. */
+export const toolHostProtocol = 1
+
+/** A message is at most this long: an image, or a file before and after a change, fits. */
+export const maxHostMessageBytes = 16 * 1024 * 1024
+
+const name = z.string().min(1).max(200)
+const id = z.string().regex(/^[\w-]{8,64}$/)
+const input = z.record(z.string(), z.unknown())
+
+const access = z.discriminatedUnion('type', [
+  z.object({ type: z.literal('read'), path: z.string(), isRecursive: z.boolean().exactOptional() }),
+  z.object({ type: z.literal('write'), path: z.string() }),
+  z.object({
+    type: z.literal('command'),
+    command: z.string(),
+    cwd: z.string(),
+    canSandbox: z.boolean().exactOptional(),
+    outside: z.string().exactOptional(),
+  }),
+  z.object({ type: z.literal('fetch'), url: z.string() }),
+  z.object({ type: z.literal('connect'), host: z.string(), port: z.number(), command: z.string() }),
+  z.object({ type: z.literal('ask') }),
+  z.object({ type: z.literal('tool'), name: z.string(), readOnly: z.boolean() }),
+])
+
+/** What a tool may add to the log, besides its result. */
+const record = z.union([
+  z.object({
+    type: z.literal('file_read'),
+    fileRead: z.object({ path: z.string(), size: z.number() }),
+  }),
+  z.object({
+    type: z.literal('file_write'),
+    fileWrite: z.object({
+      path: z.string(),
+      size: z.number(),
+      sha256Before: z.string().exactOptional(),
+      sha256After: z.string(),
+    }),
+  }),
+  z.object({
+    type: z.literal('blocked'),
+    blocked: z.object({
+      kind: z.enum(['write', 'network', 'socket', 'hidden']),
+      what: z.string(),
+      count: z.number(),
+      kept: z.string().exactOptional(),
+      outcome: z.enum(['applied', 'discarded']).exactOptional(),
+    }),
+  }),
+])
+
+const outcome = z.object({
+  /** A `ToolOutput`. The service takes only text and images from it. */
+  output: z.unknown(),
+  records: z.array(record).max(1000),
+  blobs: z.array(z.object({ sha256: z.string(), data: z.base64() })).max(100),
+})
+
+/** What the service sends to a host. */
+export const hostRequest = z.discriminatedUnion('type', [
+  /** Starts a call, or attaches to the call with this id. `from`: how many characters of its output are known. */
+  z.object({
+    type: z.literal('call'),
+    id,
+    session: id,
+    run: z.string().max(200),
+    call: z.string().max(1000),
+    workspace: name,
+    tool: name,
+    input,
+    /** What the service has allowed. The host does nothing if the call would touch other files. */
+    judged: z.array(access).max(1000),
+    box: z.enum(['writable', 'read-only']).exactOptional(),
+    from: z.int().min(0),
+  }),
+  z.object({ type: z.literal('cancel'), id }),
+  /** The result of the call is in the log: the host can forget it. */
+  z.object({ type: z.literal('settled'), id, session: id }),
+  z.object({
+    type: z.literal('reached'),
+    id,
+    question: z.int(),
+    verdict: z
+      .union([z.object({ type: z.literal('allowed') }), z.object({ type: z.literal('denied'), reason: z.string() })])
+      .exactOptional(),
+  }),
+])
+
+const workspace = z.object({
+  name,
+  folder: z.string().max(4096),
+  /** The most that the host allows. */
+  mode: z.string().max(40),
+  /** What a command in its sandbox may do. Absent: it has none. */
+  sandbox: z.string().max(2000).exactOptional(),
+  tools: z
+    .array(
+      z.object({
+        name,
+        description: z.string().max(20_000),
+        inputSchema: z.record(z.string(), z.unknown()),
+        readOnly: z.boolean(),
+        /** Null: the tool has a deadline of its own. */
+        deadlineMs: z.number().nullable(),
+      }),
+    )
+    .max(500),
+  instructions: z.array(z.object({ path: z.string(), text: z.string().max(200_000) })).max(20),
+})
+
+/** What a host sends to the service. */
+export const hostMessage = z.discriminatedUnion('type', [
+  /** The first message. */
+  z.object({
+    type: z.literal('hello'),
+    protocol: z.number(),
+    id,
+    name,
+    platform: z.string().max(40),
+    workspaces: z.array(workspace).max(100),
+  }),
+  z.object({ type: z.literal('output'), id, off: z.int().min(0), text: z.string().max(1024 * 1024) }),
+  z.object({ type: z.literal('done'), id, outcome }),
+  /** The host does not allow the call. Nothing was done. */
+  z.object({ type: z.literal('refused'), id, reason: z.string().max(10_000) }),
+  /** The call would touch other files than the service has allowed. Nothing was done. */
+  z.object({ type: z.literal('elsewhere'), id, access: z.array(access).max(1000) }),
+  /** A command in the sandbox wants to reach a host of the network. */
+  z.object({ type: z.literal('reach'), id, question: z.int(), host: z.string().max(300), port: z.int() }),
+])
+
+export type HostRequest = z.output<typeof hostRequest>
+export type HostMessage = z.output<typeof hostMessage>
+export type HostHello = Extract<HostMessage, { type: 'hello' }>
+export type HostedWorkspace = HostHello['workspaces'][number]
+export type CallRequest = Extract<HostRequest, { type: 'call' }>
+export type CallOutcome = z.output<typeof outcome>
+export type HostRecord = CallOutcome['records'][number]
+
+/** The message in a text, or undefined if it is none of these. */
+export function parseMessage<T>(schema: z.ZodType<T>, text: string): T | undefined {
+  if (text.length > maxHostMessageBytes) return undefined
+  try {
+    return schema.safeParse(JSON.parse(text)).data
+  } catch {
+    // It is not JSON.
+    return undefined
+  }
+}

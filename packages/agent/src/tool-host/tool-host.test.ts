@@ -1,0 +1,313 @@
+import { mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createRedactor } from '@tapetree/redact'
+import { newId } from '@tapetree/session'
+import { afterAll, afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { canary } from '../testing/canary.ts'
+import { testContext, type TestContext, type TestContextOptions } from '../testing/tool-context.ts'
+import { dismissSupervisor } from '../tools/commands/supervisor-process.ts'
+import type { CheckedCall, ToolOutput } from '../tools/tool.ts'
+import type { HostRequest } from './messages.ts'
+import { RemoteWorkspace } from './remote-workspace.ts'
+import { MemoryChannel } from './testing/memory-channel.ts'
+import { ToolHost, type ToolHostOptions } from './tool-host.ts'
+
+let root: string
+let folder: string
+let channel: MemoryChannel
+const opened: { close(): unknown }[] = []
+
+beforeEach(() => {
+  root = realpathSync(mkdtempSync(join(tmpdir(), 'tool-host-')))
+  folder = join(root, 'project')
+  mkdirSync(folder)
+  channel = new MemoryChannel()
+})
+
+afterEach(async () => {
+  channel.cut()
+  for (const each of opened.splice(0).toReversed()) await each.close()
+  rmSync(root, { recursive: true, force: true })
+})
+
+afterAll(() => dismissSupervisor())
+
+async function openHost(options: Partial<ToolHostOptions> = {}): Promise<ToolHost> {
+  const host = await ToolHost.open({
+    dataFolder: join(root, 'data'),
+    name: 'laptop',
+    workspaces: { app: folder },
+    mode: 'auto',
+    ...options,
+  })
+  opened.push(host)
+  return host
+}
+
+async function openWorkspace(options: Partial<ToolHostOptions> = {}): Promise<RemoteWorkspace> {
+  channel.connect(await openHost(options))
+  return workspace()
+}
+
+async function workspace(): Promise<RemoteWorkspace> {
+  if (!channel.hello) await new Promise<void>((resolve) => channel.subscribe(({ type }) => type === 'up' && resolve()))
+  const { id: hostId = '', name: hostName = '', platform = '' } = channel.hello ?? {}
+  const remote = new RemoteWorkspace({ name: 'app', hostId, hostName, folder, platform }, channel)
+  opened.push(remote)
+  return remote
+}
+
+function contextIn(given: Partial<TestContextOptions> = {}): TestContext {
+  return testContext({ cwd: folder, sessionId: newId(), ...given })
+}
+
+function check(remote: RemoteWorkspace, name: string, input: unknown): CheckedCall {
+  const checked = remote
+    .tools()
+    .find((tool) => tool.name === name)
+    ?.check(input, { cwd: folder })
+  if (typeof checked !== 'object') throw new Error(checked ?? `No tool ${name}`)
+  return checked
+}
+
+function call(remote: RemoteWorkspace, name: string, input: unknown, context = contextIn()): Promise<ToolOutput> {
+  return check(remote, name, input).run(context)
+}
+
+const requestsOf = (type: HostRequest['type']): HostRequest[] => channel.requests.filter((each) => each.type === type)
+
+describe('a call on a tool host', () => {
+  test('reads and changes files there, and the log gets what it did', async () => {
+    writeFileSync(join(folder, 'a.txt'), 'one\n')
+    const remote = await openWorkspace()
+    const context = contextIn()
+    expect(await call(remote, 'read', { path: 'a.txt' }, context)).toMatchObject({ content: '1\tone' })
+    await call(remote, 'edit', { path: 'a.txt', oldText: 'one', newText: 'two' }, context)
+    expect(readFileSync(join(folder, 'a.txt'), 'utf8')).toBe('two\n')
+    const ids = { runId: 'run-1', callId: 'call-1' }
+    expect(context.records).toMatchObject([
+      { type: 'file_read', fileRead: { path: join(folder, 'a.txt'), size: 4, ...ids } },
+      { type: 'file_write', fileWrite: { path: join(folder, 'a.txt'), size: 4, ...ids } },
+    ])
+    expect([...context.blobs.values()].map((bytes) => Buffer.from(bytes).toString()).toSorted()).toEqual([
+      'one\n',
+      'two\n',
+    ])
+  })
+
+  test('takes one round trip', async () => {
+    writeFileSync(join(folder, 'a.txt'), 'one\n')
+    const remote = await openWorkspace()
+    await call(remote, 'read', { path: 'a.txt' })
+    expect(channel.requests.map(({ type }) => type)).toEqual(['call'])
+    expect(channel.messages.map(({ type }) => type)).toEqual(['hello', 'done'])
+  })
+
+  test('shows an image', async () => {
+    const image = Buffer.from(
+      'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==',
+      'base64',
+    )
+    writeFileSync(join(folder, 'a.png'), image)
+    const context = contextIn()
+    const { content } = await call(await openWorkspace(), 'read', { path: 'a.png' }, context)
+    expect(content).toMatchObject([{ type: 'text' }, { type: 'image', image: { source: { type: 'blob' } } }])
+    expect([...context.blobs.values()]).toEqual([Uint8Array.from(image)])
+  })
+
+  test('streams the output of a command and returns its exit code', async () => {
+    const context = contextIn()
+    const output = await call(await openWorkspace(), 'bash', { command: 'echo one; echo two >&2; exit 3' }, context)
+    expect(context.observed.join('')).toBe('one\ntwo\n')
+    expect(output).toMatchObject({ content: expect.stringContaining('3'), isError: true })
+  })
+
+  test('is stopped when its run is', async () => {
+    const remote = await openWorkspace()
+    const stop = new AbortController()
+    const context = contextIn({ signal: stop.signal })
+    const output = call(remote, 'bash', { command: 'echo begun; sleep 600' }, context)
+    await channel.next('output')
+    stop.abort()
+    expect(await output).toMatchObject({ content: expect.stringContaining('begun'), isError: true })
+  })
+
+  test('that cannot be what the service allowed asks the gate again, with the real path', async () => {
+    mkdirSync(join(root, 'other'))
+    writeFileSync(join(root, 'other', 'b.txt'), 'elsewhere\n')
+    const remote = await openWorkspace()
+    const checked = check(remote, 'read', { path: 'link/b.txt' })
+    symlinkSync(join(root, 'other'), join(folder, 'link'))
+    const asked: unknown[] = []
+    const readmit: TestContext['readmit'] = async (access) => {
+      asked.push(access)
+      return { type: 'allowed' }
+    }
+    expect(await checked.run(contextIn({ readmit }))).toMatchObject({ content: '1\telsewhere' })
+    expect(asked).toEqual([[{ type: 'read', path: join(root, 'other', 'b.txt') }]])
+    const denied = await checked.run(contextIn({ readmit: async () => ({ type: 'denied', reason: 'No.' }) }))
+    expect(denied).toEqual({ content: 'No.', isError: true })
+  })
+})
+
+describe('an interrupted call', () => {
+  test('is attached to when the connection is back, and its output is whole', async () => {
+    const host = await openHost()
+    channel.connect(host)
+    const remote = await workspace()
+    const context = contextIn()
+    const output = call(
+      remote,
+      'bash',
+      { command: 'echo one; until test -e go; do sleep 0.02; done; echo two; exit 4' },
+      context,
+    )
+    await channel.next('output')
+    channel.cut()
+    writeFileSync(join(folder, 'go'), '')
+    await expect.poll(() => host.running).toBe(0)
+    channel.connect(host)
+    expect(await output).toMatchObject({ content: expect.stringMatching(/one\ntwo[^]*4/), isError: true })
+    expect(context.observed.join('')).toBe('one\n')
+  })
+
+  test('that was sent twice runs once', async () => {
+    const remote = await openWorkspace()
+    const checked = check(remote, 'bash', { command: 'echo x >> ledger' })
+    const context = contextIn()
+    const [first, second] = await Promise.all([checked.run(context), checked.run(context)])
+    const start = await checked.start?.(context)
+    const third = await checked.reattach?.({ runId: 'run-1', callId: 'call-1', name: 'bash', ...start }, context)
+    expect(second).toEqual(first)
+    expect(third).toEqual(first)
+    expect(readFileSync(join(folder, 'ledger'), 'utf8')).toBe('x\n')
+  })
+
+  test('is not run again after its result is in the log', async () => {
+    const host = await openHost()
+    channel.connect(host)
+    const remote = await workspace()
+    const checked = check(remote, 'bash', { command: 'echo x >> ledger' })
+    const context = contextIn()
+    await checked.run(context)
+    await checked.settled?.((await checked.start?.(context)) ?? {}, context)
+    const again = async (): Promise<ToolOutput> => checked.run(context)
+    await expect.poll(again).toEqual({ content: expect.stringContaining('already answered'), isError: true })
+    expect(readFileSync(join(folder, 'ledger'), 'utf8')).toBe('x\n')
+    await host.close()
+    channel.connect(await openHost())
+    expect(await again()).toEqual({ content: expect.stringContaining('already answered'), isError: true })
+    expect(readFileSync(join(folder, 'ledger'), 'utf8')).toBe('x\n')
+  })
+
+  test('of another process of the host: the command is found again, and its exit code is real', async () => {
+    channel.connect(await openHost())
+    const remote = await workspace()
+    const output = call(remote, 'bash', { command: 'echo one; until test -e go; do sleep 0.02; done; exit 5' })
+    await channel.next('output')
+    channel.cut()
+    const next = await openHost()
+    writeFileSync(join(folder, 'go'), '')
+    channel.connect(next)
+    expect(await output).toMatchObject({ content: expect.stringMatching(/one[^]*5/), isError: true })
+  })
+
+  test('on another host has an unknown outcome', async () => {
+    const remote = await openWorkspace()
+    const checked = check(remote, 'bash', { command: 'echo x >> ledger' })
+    const start = { runId: 'run-1', callId: 'call-1', name: 'bash', host: 'host-gone', spool: newId() }
+    const output = await checked.reattach?.(start, contextIn())
+    expect(output).toMatchObject({ content: expect.stringContaining('unknown'), isError: true })
+    expect(requestsOf('call')).toEqual([])
+  })
+
+  test('waits for a host that is away', async () => {
+    const host = await openHost()
+    channel.connect(host)
+    const remote = await workspace()
+    channel.cut()
+    expect(remote.problem).toBe('The tool host laptop cannot be reached.')
+    const ready = remote.ready(new AbortController().signal)
+    writeFileSync(join(folder, 'a.txt'), 'one\n')
+    const output = call(remote, 'read', { path: 'a.txt' })
+    channel.connect(host)
+    await ready
+    expect(remote.problem).toBeUndefined()
+    expect(await output).toMatchObject({ content: '1\tone' })
+  })
+})
+
+describe('the ceiling of a host', () => {
+  test('holds whatever the service allows', async () => {
+    writeFileSync(join(root, 'outside.txt'), 'x')
+    const remote = await openWorkspace({ mode: 'accept-edits' })
+    const refused = { content: expect.stringMatching(/^The tool host does not allow this/), isError: true }
+    expect(await call(remote, 'write', { path: '../outside.txt', content: 'y' })).toEqual(refused)
+    expect(await call(remote, 'bash', { command: 'touch made' })).toEqual(refused)
+    expect(await call(remote, 'write', { path: '.git/hooks/post-checkout', content: 'y' })).toEqual(refused)
+    expect(await call(remote, 'read', { path: '~/.ssh/id_ed25519' })).toEqual(refused)
+    expect(await call(remote, 'write', { path: 'inside.txt', content: 'y' })).not.toHaveProperty('isError')
+    expect(readFileSync(join(root, 'outside.txt'), 'utf8')).toBe('x')
+  })
+
+  test('is what its owner forbids, too', async () => {
+    const remote = await openWorkspace({ rules: [{ effect: 'deny', type: 'read', match: 'private/**' }] })
+    mkdirSync(join(folder, 'private'))
+    writeFileSync(join(folder, 'private', 'a.txt'), 'x')
+    expect(await call(remote, 'read', { path: 'private/a.txt' })).toMatchObject({ isError: true })
+    expect(await call(remote, 'bash', { command: 'cat private/a.txt' })).toMatchObject({ isError: true })
+  })
+
+  test('judges links by where they lead on the host', async () => {
+    writeFileSync(join(root, 'outside.txt'), 'x')
+    symlinkSync(join(root, 'outside.txt'), join(folder, 'inside.txt'))
+    const remote = await openWorkspace({ mode: 'accept-edits' })
+    const output = await call(remote, 'write', { path: 'inside.txt', content: 'y' })
+    expect(output).toMatchObject({ content: expect.stringMatching(/does not allow/), isError: true })
+  })
+})
+
+describe('what leaves the host', () => {
+  test('has no secrets of the host', async () => {
+    const secret = canary()
+    const redactor = createRedactor({ secrets: { TOKEN: secret } })
+    const remote = await openWorkspace({ redactor })
+    writeFileSync(join(folder, 'a.txt'), `the key is ${secret}\n`)
+    const context = contextIn()
+    await call(remote, 'read', { path: 'a.txt' }, context)
+    await call(remote, 'bash', { command: 'cat a.txt' }, context)
+    await call(remote, 'edit', { path: 'a.txt', oldText: 'the', newText: 'a' }, context)
+    expect(JSON.stringify(channel.messages)).not.toContain(secret)
+    expect(JSON.stringify(channel.messages)).not.toContain(Buffer.from(secret).toString('base64').slice(4, 24))
+    expect(readFileSync(join(folder, 'a.txt'), 'utf8')).toContain(secret)
+    rmSync(folder, { recursive: true })
+  })
+})
+
+describe('a hostile service', () => {
+  test('gets no answer to malformed messages, and refusals for what the host does not offer', async () => {
+    const host = await openHost()
+    channel.connect(host)
+    await workspace()
+    for (const text of ['', '{', '[]', '{"type":"call"}', '{"type":"call","id":"../../../x"}', 'x'.repeat(100)]) {
+      channel.sendText(text)
+    }
+    const base = {
+      type: 'call' as const,
+      session: newId(),
+      run: 'r',
+      call: 'c',
+      input: { path: 'a' },
+      judged: [],
+      from: 0,
+    }
+    channel.send({ ...base, id: newId(), workspace: 'other', tool: 'read' })
+    expect(await channel.next('refused')).toMatchObject({ reason: expect.stringContaining('workspace') })
+    channel.send({ ...base, id: newId(), workspace: 'app', tool: 'rm' })
+    expect(await channel.next('refused')).toMatchObject({ reason: expect.stringContaining('no tool') })
+    channel.send({ ...base, id: newId(), workspace: 'app', tool: 'read' })
+    expect(await channel.next('elsewhere')).toMatchObject({ access: [{ type: 'read', path: join(folder, 'a') }] })
+    expect(channel.messages.map(({ type }) => type)).toEqual(['hello', 'refused', 'refused', 'elsewhere'])
+  })
+})

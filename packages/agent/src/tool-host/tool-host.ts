@@ -1,0 +1,317 @@
+import { randomBytes } from 'node:crypto'
+import { mkdir, readFile, realpath } from 'node:fs/promises'
+import { homedir, hostname } from 'node:os'
+import { join } from 'node:path'
+import { createRedactor, defaultPolicy, type Redactor } from '@tapetree/redact'
+import { replaceFile } from '@tapetree/session/util/replace-file'
+import { systemClock, type Clock } from '@tapetree/session/util/wait'
+import { SessionSandbox } from '../sandbox/session-sandbox.ts'
+import { judgeCall } from '../permissions/judge-call.ts'
+import type { PermissionMode } from '../permissions/modes.ts'
+import type { Rule } from '../permissions/rules.ts'
+import { loadInstructions } from '../resources/instructions.ts'
+import { Sandbox, sandboxFolder, type SandboxPlace } from '../sandbox/sandbox.ts'
+import { allTools, needsFiles } from '../tools/builtin/all-tools.ts'
+import { Jobs } from '../tools/commands/jobs.ts'
+import type { BoxKind, Tool } from '../tools/tool.ts'
+import { CallJournal, type StartedCall } from './call-journal.ts'
+import { HostedCall, hostTexts, send, type HostedSession, type HostLink, type JudgedCall } from './hosted-call.ts'
+import {
+  hostRequest,
+  parseMessage,
+  toolHostProtocol,
+  type CallRequest,
+  type HostedWorkspace,
+  type HostHello,
+} from './messages.ts'
+
+export interface ToolHostOptions {
+  /** Keeps the identity of this host, its journal of calls and the output of commands. */
+  dataFolder: string
+  /** Shown to people. Default: the name of the machine. */
+  name?: string
+  /** The folders that it offers, by name. */
+  workspaces: Readonly<Record<string, string>>
+  /**
+   * The most that this host allows: what needs a permission in this mode is refused. Default: `sandboxed`, or
+   * `accept-edits` if commands cannot run in a sandbox.
+   */
+  mode?: HostMode
+  /** Rules of the owner of this machine. */
+  rules?: readonly Rule[]
+  sandbox?: SandboxPlace
+  /** Redacts everything that leaves this machine. Default: keys of known formats, and secrets of the environment. */
+  redactor?: Redactor
+  home?: string
+  clock?: Clock
+}
+
+export type HostMode = Exclude<PermissionMode, 'ask'>
+
+/** More calls at once are refused. */
+const maxCalls = 256
+
+/**
+ * Runs the calls of sessions that run elsewhere, in folders of this machine. Each call runs at most once: a service that
+ * sends it again gets the running call, or its result. Calls continue without a connection. The host judges every call by
+ * its own rules, with the files as they are here.
+ */
+export class ToolHost {
+  readonly hello: HostHello
+  readonly #options: ToolHostOptions
+  readonly #journal: CallJournal
+  readonly #redactor: Redactor
+  readonly #workspaces: ReadonlyMap<string, Workspace>
+  readonly #sessions = new Map<string, WorkspaceSession>()
+  readonly #calls = new Map<string, HostedCall>()
+  readonly #links = new Set<HostLink>()
+
+  private constructor(options: ToolHostOptions, hello: HostHello, workspaces: ReadonlyMap<string, Workspace>) {
+    this.hello = hello
+    this.#options = options
+    this.#workspaces = workspaces
+    this.#journal = new CallJournal(join(options.dataFolder, 'calls'))
+    this.#redactor = options.redactor ?? createRedactor(defaultPolicy())
+  }
+
+  /** Also continues the commands that an earlier process of this host started. */
+  static async open(options: ToolHostOptions): Promise<ToolHost> {
+    await mkdir(join(options.dataFolder, 'calls'), { recursive: true, mode: 0o700 })
+    const workspaces = new Map<string, Workspace>()
+    for (const [name, folder] of Object.entries(options.workspaces)) {
+      workspaces.set(name, await Workspace.open(name, folder, options))
+    }
+    const hello: HostHello = {
+      type: 'hello',
+      protocol: toolHostProtocol,
+      id: await identityIn(options.dataFolder),
+      name: options.name ?? hostname(),
+      platform: process.platform,
+      workspaces: await Promise.all([...workspaces.values()].map((workspace) => workspace.describe())),
+    }
+    const host = new ToolHost(options, hello, workspaces)
+    for (const started of await host.#journal.unfinished()) host.#continue(started)
+    return host
+  }
+
+  /** The number of running calls. */
+  get running(): number {
+    return this.#calls.size
+  }
+
+  /** The connection is open: introduces the host to the service. */
+  join(link: HostLink): void {
+    this.#links.add(link)
+    send(link, this.hello)
+  }
+
+  /** The connection is closed. Calls continue. */
+  leave(link: HostLink): void {
+    this.#links.delete(link)
+    for (const call of this.#calls.values()) call.leave(link)
+  }
+
+  /** Takes a message of the service. Ignores malformed ones. */
+  take(text: string, link: HostLink): void {
+    if (!this.#links.has(link)) return
+    const request = parseMessage(hostRequest, text)
+    switch (request?.type) {
+      case 'call':
+        return this.#call(request, link)
+      case 'cancel':
+        return this.#calls.get(request.id)?.stop()
+      case 'reached':
+        return this.#calls.get(request.id)?.answer(request.question, request.verdict)
+      case 'settled':
+        // The rest of a failed cleanup is done when the host is opened again.
+        void this.#settle(request.session, request.id).catch(() => undefined)
+        return
+      case undefined:
+        return
+      default:
+        request satisfies never
+    }
+  }
+
+  /** Commands continue; a later process of this host finds them again. */
+  async close(): Promise<void> {
+    this.#links.clear()
+    await Promise.all([...this.#sessions.values()].map((session) => session.close()))
+  }
+
+  #call(request: CallRequest, link: HostLink): void {
+    const running = this.#calls.get(request.id)
+    if (running) return running.join(link, request.from)
+    if (this.#calls.size >= maxCalls) {
+      return send(link, { type: 'refused', id: request.id, reason: 'The tool host is busy. Try again later.' })
+    }
+    const call = this.#open(request)
+    call.join(link, request.from)
+    this.#run(call, () => call.begin())
+  }
+
+  #continue({ request, start }: StartedCall): void {
+    const call = this.#open(request)
+    this.#run(call, () => call.continue(start))
+  }
+
+  #run(call: HostedCall, work: () => ReturnType<HostedCall['begin']>): void {
+    const { id } = call.request
+    this.#calls.set(id, call)
+    void work()
+      .catch((error: unknown) => ({ type: 'refused', id, reason: hostTexts.failed(error) }) as const)
+      .then((end) => {
+        this.#calls.delete(id)
+        call.tell(end)
+      })
+  }
+
+  async #settle(session: string, id: string): Promise<void> {
+    if ((await this.#journal.state(session, id)).type !== 'done') return
+    const started = await this.#journal.started(session, id)
+    await this.#journal.settle(session, id)
+    if (started) await this.#open(started.request).settle(started.start)
+  }
+
+  #open(request: CallRequest): HostedCall {
+    const { clock = systemClock } = this.#options
+    return new HostedCall(request, {
+      journal: this.#journal,
+      redactor: this.#redactor,
+      clock,
+      session: this.#sessionOf(request),
+    })
+  }
+
+  #sessionOf({ session: id, workspace: name }: CallRequest): WorkspaceSession | undefined {
+    const workspace = this.#workspaces.get(name)
+    if (!workspace) return undefined
+    const key = `${name}/${id}`
+    const known = this.#sessions.get(key)
+    if (known) return known
+    const localFolder = join(this.#options.dataFolder, 'sessions', id)
+    const session = new WorkspaceSession({ id, localFolder }, workspace, this.#redactor)
+    this.#sessions.set(key, session)
+    return session
+  }
+}
+
+/** One folder of this machine, and what may be done in it. */
+class Workspace {
+  readonly folder: string
+  readonly name: string
+  readonly mode: HostMode
+  readonly sandbox: Sandbox | undefined
+  readonly rules: readonly Rule[]
+  readonly home: string
+
+  private constructor(name: string, folder: string, sandbox: Sandbox | undefined, options: ToolHostOptions) {
+    this.name = name
+    this.folder = folder
+    this.sandbox = sandbox
+    this.mode = options.mode ?? (sandbox ? 'sandboxed' : 'accept-edits')
+    this.rules = options.rules ?? []
+    this.home = options.home ?? homedir()
+  }
+
+  static async open(name: string, given: string, options: ToolHostOptions): Promise<Workspace> {
+    const folder = await realpath(given)
+    const { sandbox: place, home = homedir(), dataFolder } = options
+    const sandbox =
+      place &&
+      (await Sandbox.open({
+        folders: [folder],
+        home,
+        keep: sandboxFolder(place.folder, folder),
+        own: [place.folder, dataFolder, ...place.own],
+        ...(place.support && { support: place.support }),
+      }))
+    return new Workspace(name, folder, sandbox?.support.type === 'none' ? undefined : sandbox, options)
+  }
+
+  async describe(): Promise<HostedWorkspace> {
+    const { name, folder, mode, sandbox } = this
+    const { instructions } = await loadInstructions([{ folder, source: 'project', within: folder }])
+    const session = new WorkspaceSession({ id: 'none', localFolder: '' }, this, createRedactor())
+    return {
+      name,
+      folder,
+      mode,
+      ...(sandbox && { sandbox: sandbox.describe() }),
+      tools: session.tools.map(({ name: tool, description, inputSchema, readOnly, deadlineMs }) => ({
+        name: tool,
+        description,
+        inputSchema,
+        readOnly,
+        deadlineMs: deadlineMs === Infinity ? null : deadlineMs,
+      })),
+      instructions: instructions.map(({ path, text }) => ({ path, text })),
+    }
+  }
+}
+
+/** A session in one folder of this machine. */
+class WorkspaceSession implements HostedSession {
+  readonly folder: string
+  readonly localFolder: string
+  readonly tools: readonly Tool[]
+  readonly #workspace: Workspace
+  readonly #sandbox: SessionSandbox | undefined
+
+  constructor({ id, localFolder }: { id: string; localFolder: string }, workspace: Workspace, redactor: Redactor) {
+    const { folder, sandbox, rules } = workspace
+    this.folder = folder
+    this.localFolder = localFolder
+    this.#workspace = workspace
+    this.#sandbox =
+      sandbox &&
+      new SessionSandbox({
+        session: { id, localFolder, subscribe: () => () => undefined },
+        open: async () => sandbox,
+        cwd: folder,
+        files: () => undefined,
+        rules: () => ({ user: [...rules], project: [], session: [], trustsProject: false }),
+      })
+    const bash = this.#sandbox && { bash: { sandbox: this.#sandbox } }
+    this.tools = allTools({ jobs: new Jobs(), redaction: redactor.policy, ...bash }).filter(({ name }) =>
+      needsFiles(name),
+    )
+  }
+
+  async judge({ tool, access, box: wanted }: JudgedCall): ReturnType<HostedSession['judge']> {
+    const { mode, rules, folder, home, sandbox } = this.#workspace
+    const judgement = judgeCall(
+      { tool: tool.name, readOnly: tool.readOnly, access },
+      {
+        mode,
+        rules: { user: [...rules], project: [], session: [], trustsProject: false },
+        cwd: folder,
+        home,
+        hasSandbox: sandbox !== undefined,
+      },
+    )
+    if (judgement.effect !== 'allow') return { refused: `The tool host does not allow this. ${judgement.reason}` }
+    const isCommand = access.some(({ type }) => type === 'command')
+    const box = isCommand ? narrower(judgement.box, wanted) : undefined
+    if (box && !sandbox) return { refused: 'The tool host has no sandbox, and this may run only in one.' }
+    return box ? { box } : {}
+  }
+
+  async close(): Promise<void> {
+    await this.#sandbox?.close()
+  }
+}
+
+function narrower(first: BoxKind | undefined, second: BoxKind | undefined): BoxKind | undefined {
+  return first === 'read-only' || second === 'read-only' ? 'read-only' : (first ?? second)
+}
+
+/** The same for every process that uses this folder. */
+async function identityIn(dataFolder: string): Promise<string> {
+  const path = join(dataFolder, 'host-id')
+  const known = await readFile(path, 'utf8').catch(() => '')
+  if (/^host-[0-9a-f]{24}$/.test(known)) return known
+  const id = `host-${randomBytes(12).toString('hex')}`
+  await replaceFile(path, id)
+  return id
+}
