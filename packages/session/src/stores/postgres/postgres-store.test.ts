@@ -533,6 +533,36 @@ describe.skipIf(missingPostgres !== undefined)('PostgreSQL store', () => {
       await empty()
     })
 
+    test('are looked for without reading those of living processes', async () => {
+      const living = randomUUID()
+      await server.admin(
+        `insert into tapetree.node values ('${living}', null, 'h', '1', now() + interval '1 hour')`,
+        'sessions',
+      )
+      const blocksRead = async (sessions: number): Promise<number> => {
+        await server.admin(
+          `insert into tapetree.session (tenant, id, creation, node, claim)
+           select 'local', 'owned-${sessions}-' || n, gen_random_uuid(), '${living}', gen_random_uuid()
+           from generate_series(1, ${sessions}) n;
+           analyze tapetree.session`,
+          'sessions',
+        )
+        const [row] = await server.admin(
+          `explain (analyze, buffers, format json) select * from tapetree.abandoned_sessions('local', '${randomUUID()}')`,
+          'sessions',
+        )
+        const [{ Plan: plan }] = row?.['QUERY PLAN'] as [{ Plan: Record<string, number> }]
+        return (plan['Shared Hit Blocks'] ?? 0) + (plan['Shared Read Blocks'] ?? 0)
+      }
+      const [few, many] = [await blocksRead(100), await blocksRead(5000)]
+      expect(many).toBeLessThan(2 * few + 20)
+      await server.admin(
+        `delete from tapetree.session where node = '${living}'; delete from tapetree.node where id = '${living}'`,
+        'sessions',
+      )
+      await empty()
+    })
+
     test('the claims of a call whose answer was lost are returned by the next one', async () => {
       await leaveBehind(['a', 'b'])
       const client = await server.connect('app', 'sessions')
