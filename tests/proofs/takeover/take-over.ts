@@ -9,13 +9,14 @@ import type { FigureResult } from '../../../scripts/figure/figure.ts'
 import { maxTries } from '../../../scripts/figure/tries.ts'
 import { sizes } from '../takeover.ts'
 import { runInside, type InsideContext } from '../writer/own-mounts.ts'
+import { BareTakeover, type BareTimes } from './bare.ts'
 import { ServedNode } from './served-node.ts'
 import { endless, promptOf } from './words.ts'
 import { Writers } from './writers.ts'
 
 const sessionCount = 200
 const leaseMs = 3000
-/** After the end of the lease. */
+/** After the end of the lease, and after what a bare takeover beside it needs more than at its best. */
 const limits = { firstMs: 1000, lastMs: 5000 }
 /** Each session writes more than a line each second. */
 const stepMs = 1500
@@ -29,6 +30,9 @@ interface Taken {
   firstMs: number
   medianMs: number
   lastMs: number
+  bare: BareTimes
+  /** How much longer than at its best the bare takeover needed. */
+  excess: BareTimes
 }
 
 async function takeOver(context: InsideContext): Promise<FigureResult> {
@@ -54,6 +58,7 @@ class Trial {
   readonly #database: PostgresServer
   readonly #nats: NatsProcess
   readonly #writers: Writers
+  readonly #bare: BareTakeover
   readonly #taken: Taken[] = []
   #owner: ServedNode
   #heir: ServedNode
@@ -65,12 +70,13 @@ class Trial {
 
   private constructor(
     context: InsideContext,
-    parts: { database: PostgresServer; nats: NatsProcess; writers: Writers },
+    parts: { database: PostgresServer; nats: NatsProcess; writers: Writers; bare: BareTakeover },
   ) {
     this.#context = context
     this.#database = parts.database
     this.#nats = parts.nats
     this.#writers = parts.writers
+    this.#bare = parts.bare
     this.#owner = this.#load()
     this.#heir = this.#load()
     this.#next = this.#load()
@@ -85,7 +91,8 @@ class Trial {
     await migratePostgres(database.urlFor('admin', 'sessions'))
     await database.admin('create role app login in role tapetree_app')
     const writers = await Writers.watch(await database.connect('admin', 'sessions'))
-    const trial = new Trial(context, { database, writers, nats: await NatsProcess.start() })
+    const bare = await BareTakeover.start(database, sessionCount)
+    const trial = new Trial(context, { database, writers, bare, nats: await NatsProcess.start() })
     writeFileSync(trial.#ledger, '')
     await Promise.all([trial.#serve(trial.#owner), trial.#serve(trial.#heir)])
     await trial.#prompt(trial.#owner, { sessions: sessionCount, calls: endless, stepMs })
@@ -93,13 +100,18 @@ class Trial {
     return trial
   }
 
-  /** What is too late is tried again: others use this machine too. */
+  /** What is too late is tried again: others use this machine too, and the bare takeover may have been spared. */
   async strikeInTime(kind: Kind): Promise<void> {
     for (let tries = 1; ; tries++) {
       const taken = await this.#strike(kind)
+      const { firstMs, lastMs, excess } = taken
+      const mayTake = {
+        firstMs: leaseMs + limits.firstMs + excess.firstMs,
+        lastMs: leaseMs + limits.lastMs + excess.lastMs,
+      }
       const late = [
-        ...(taken.firstMs > leaseMs + limits.firstMs ? [`the first session went on after ${taken.firstMs} ms`] : []),
-        ...(taken.lastMs > leaseMs + limits.lastMs ? [`the last session went on after ${taken.lastMs} ms`] : []),
+        ...(firstMs > mayTake.firstMs ? [`the first session went on after ${firstMs} ms, not ${mayTake.firstMs}`] : []),
+        ...(lastMs > mayTake.lastMs ? [`the last session went on after ${lastMs} ms, not ${mayTake.lastMs}`] : []),
       ]
       if (late.length > 0 && this.problems.length === 0 && tries < maxTries) {
         this.#context.say(`${late.join(', ')}; once more`)
@@ -120,10 +132,14 @@ class Trial {
     await setTimeout(random() * 1000)
     const struckMs = Date.now()
     await (kind === 'killed' ? victim.kill() : victim.pause())
+    const bareTimes = this.#bare.run()
     const toolsBefore = this.#toolsOf(victim)
     const firsts = await this.#untilTaken(heir, struckMs)
     const after = (ms: number | undefined): number => Math.round((ms ?? Infinity) - struckMs)
+    const bare = await bareTimes
     const taken = {
+      bare,
+      excess: this.#bare.excess(bare),
       kind,
       firstMs: after(firsts[0]),
       medianMs: after(firsts[firsts.length >> 1]),
@@ -142,7 +158,7 @@ class Trial {
     this.#owner = heir
     this.#heir = kind === 'paused' ? victim : await this.#replace()
     say(
-      `${victim.name} is ${kind}: ${heir.name} wrote to the first session after ${taken.firstMs} ms, to half of them after ${taken.medianMs} ms, to the last after ${taken.lastMs} ms`,
+      `${victim.name} is ${kind}: ${heir.name} wrote to the first session after ${taken.firstMs} ms, to half of them after ${taken.medianMs} ms, to the last after ${taken.lastMs} ms; the bare takeover took ${bare.firstMs} and ${bare.lastMs} ms`,
     )
     return taken
   }
@@ -167,11 +183,15 @@ class Trial {
     const of = (kind: Kind): Record<string, number> => {
       const taken = this.#taken.filter((each) => each.kind === kind)
       const most = (name: 'firstMs' | 'medianMs' | 'lastMs'): number => Math.max(...taken.map((each) => each[name]))
+      const bare = taken.map((each) => each.bare)
       return {
         [kind]: taken.length,
         [`${kind}FirstMs`]: most('firstMs'),
         [`${kind}HalfMs`]: most('medianMs'),
         [`${kind}LastMs`]: most('lastMs'),
+        [`${kind}BareFirstMs`]: Math.max(...bare.map(({ firstMs }) => firstMs)),
+        [`${kind}BareLastMs`]: Math.max(...bare.map(({ lastMs }) => lastMs)),
+        [`${kind}MostExcessMs`]: Math.max(...taken.map(({ excess }) => excess.lastMs)),
       }
     }
     return { ...of('killed'), ...of('paused'), toolCalls: this.#linesOfLedger }
