@@ -90,7 +90,7 @@ export function openEndpoints(
     ownerTenant,
   })
   const closing = new AbortController()
-  const nodes = options.bus && new NodeLink({ bus: options.bus, tenants, clock, limiter })
+  const nodes = options.bus && new NodeLink({ bus: options.bus, tenants, clock, limiter, limits, tokens })
   const storage = new StorageCheck(tenants, clock)
   const routes = new Routes(createGuard({ gatekeeper, holders, waitingRoom, limits }))
   const { metrics, log, tracerProvider } = options

@@ -2,6 +2,7 @@ import { systemClock, type Clock } from '@tapetree/agent/run'
 import type { LimitName, Limits, LimitUsage, Operation } from '@tapetree/client/protocol'
 import { newId, type SessionStore } from '@tapetree/session'
 import type { Line } from '@tapetree/session/format'
+import { Listeners } from '@tapetree/session/util/listeners'
 import { readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { localUser } from '../live/driver.ts'
@@ -32,6 +33,12 @@ export interface CallerLimits {
   checkCommand(op: Operation): Promise<void>
   /** What applies to the caller: of each limit the one that is nearest to being reached. */
   show(): Promise<{ limits: Limits; usage: LimitUsage }>
+}
+
+/** What the servers of a service tell each other, so that limits hold for all of them together. Keys name tokens and tenants. */
+export interface CountedRequest {
+  key: string
+  perMinute: number
 }
 
 /** A token or tenant with limits. */
@@ -72,6 +79,10 @@ export class UsageLimits {
   readonly #rates = new Map<string, RequestRate>()
   /** The sessions that each holder has opened. */
   readonly #opened = new Map<string, Set<string>>()
+  /** The live sessions on other servers, by server and holder. */
+  readonly #elsewhere = new Map<string, ReadonlyMap<string, readonly string[]>>()
+  readonly #requestListeners = new Listeners<readonly CountedRequest[]>(emitWarning)
+  readonly #openListeners = new Listeners<void>(emitWarning)
   readonly #stores = new Map<string, SessionStore>()
   readonly #sizes = new Map<string, { at: number; bytes: Promise<number> }>()
   readonly #spending = new WeakMap<LiveSessions, Spending>()
@@ -91,15 +102,53 @@ export class UsageLimits {
   /** Counts one request or command. Throws `too-many-requests`. */
   takeRequest(caller: Caller): void {
     const now = this.#options.clock.now()
-    const rates = this.#holdersOf(caller).flatMap(({ key, limits: { requests_per_minute: most } }) =>
-      most === undefined ? [] : [this.#rateOf(key, most)],
+    const counted = this.#holdersOf(caller).flatMap(({ key, limits: { requests_per_minute: perMinute } }) =>
+      perMinute === undefined ? [] : [{ key, perMinute }],
     )
+    const rates = counted.map(({ key, perMinute }) => this.#rateOf(key, perMinute))
     const waitMs = Math.max(0, ...rates.map((rate) => rate.waitMs(now)))
     if (waitMs > 0) {
       const detail = `The limit of requests per minute is reached. Try again in ${Math.ceil(waitMs / 1000)} s.`
       throw new RequestProblem(429, 'too-many-requests', detail, { retry_after_ms: waitMs })
     }
     for (const rate of rates) rate.take(now)
+    if (counted.length > 0) this.#requestListeners.notify(counted)
+  }
+
+  /** Calls the listener for each request that counts here. */
+  onRequest(listener: (counted: readonly CountedRequest[]) => void): () => void {
+    return this.#requestListeners.add(listener)
+  }
+
+  /** Counts requests that another server has admitted. */
+  countElsewhere({ key, perMinute }: CountedRequest, requests: number): void {
+    this.#rateOf(key, perMinute).take(this.#options.clock.now(), requests)
+  }
+
+  /** The live sessions of all holders with a limit on them. */
+  liveHere(): Map<string, string[]> {
+    const { tenants, tenantLimits, tokens } = this.#options
+    const live = new Map<string, string[]>()
+    for (const [tenant, all] of tenants) {
+      if (tenantLimits?.get(tenant)?.live_sessions === undefined) continue
+      live.set(tenantKey(tenant), [...this.#liveOf(tenantKey(tenant), all)])
+    }
+    for (const key of this.#opened.keys()) {
+      const all = tenants.get(tokens?.chainOf(key)[0]?.tenant ?? '')
+      if (all) live.set(key, [...this.#liveOf(key, all)])
+    }
+    return live
+  }
+
+  /** Calls the listener when `liveHere` has grown. */
+  onOpened(listener: () => void): () => void {
+    return this.#openListeners.add(listener)
+  }
+
+  /** What another server has last said that is live there; nothing if it has said nothing for some time. */
+  setLiveElsewhere(server: string, live: ReadonlyMap<string, readonly string[]>): void {
+    if (live.size === 0) this.#elsewhere.delete(server)
+    else this.#elsewhere.set(server, live)
   }
 
   /** The sessions that a caller can reach. Undefined if its tenant is unknown. */
@@ -149,7 +198,7 @@ export class UsageLimits {
     const { tokens, tenantLimits } = this.#options
     const limits = tenantLimits?.get(tenant)
     const ofTokens = tokens?.chainOf(tokenId).flatMap((record) => holderOf(record) ?? []) ?? []
-    return limits ? [...ofTokens, { key: `tenant ${tenant}`, tenant, limits }] : ofTokens
+    return limits ? [...ofTokens, { key: tenantKey(tenant), tenant, limits }] : ofTokens
   }
 
   async #check(holder: Holder, name: LimitName): Promise<void> {
@@ -169,7 +218,7 @@ export class UsageLimits {
     const all = tenants.get(tenant)
     switch (name) {
       case 'live_sessions':
-        return all ? this.#liveOf(key, all).size : 0
+        return all ? this.#liveCount(key, all) : 0
       case 'requests_per_minute':
         return this.#rateOf(key, limits.requests_per_minute ?? 1).used(clock.now())
       case 'sessions':
@@ -203,10 +252,17 @@ export class UsageLimits {
   /** Of the sessions that a holder has opened, those that are still live. */
   #liveOf(key: string, all: LiveSessions): Set<string> {
     const { live } = all
-    if (key.startsWith('tenant ')) return new Set(live.keys())
+    if (key.startsWith(tenantKey(''))) return new Set(live.keys())
     const open = new Set([...(this.#opened.get(key) ?? [])].filter((id) => live.has(id)))
     this.#opened.set(key, open)
     return open
+  }
+
+  /** On all servers. A session that one owns and another shows counts once. */
+  #liveCount(key: string, all: LiveSessions): number {
+    const live = new Set(this.#liveOf(key, all))
+    for (const ofServer of this.#elsewhere.values()) for (const id of ofServer.get(key) ?? []) live.add(id)
+    return live.size
   }
 
   /** Sessions that are live already can be joined. */
@@ -214,16 +270,24 @@ export class UsageLimits {
     sessionId: string,
     { all, holders }: { all: LiveSessions; holders: readonly Holder[] },
   ): Promise<LiveSession> {
-    while (!all.live.has(sessionId) && this.#fullOf(all, holders)) await this.#makeRoom(all, holders)
+    const isLive = (): boolean => all.live.has(sessionId) || this.#isElsewhere(sessionId, holders)
+    while (!isLive() && this.#fullOf(all, holders)) await this.#makeRoom(all, holders)
     // Nothing is awaited between the check and the registration.
     const isNew = !all.live.has(sessionId)
     const live = all.get(sessionId)
     for (const { key } of isNew ? holders : []) this.#liveOf(key, all).add(sessionId)
+    if (isNew && holders.length > 0) this.#openListeners.notify()
     return live
   }
 
+  /** Whether it counts for all holders already, because another server has it open for them. */
+  #isElsewhere(sessionId: string, holders: readonly Holder[]): boolean {
+    const servers = [...this.#elsewhere.values()]
+    return holders.every(({ key }) => servers.some((live) => live.get(key)?.includes(sessionId)))
+  }
+
   #fullOf(all: LiveSessions, holders: readonly Holder[]): Holder | undefined {
-    return holders.find(({ key, limits }) => this.#liveOf(key, all).size >= (limits.live_sessions ?? Infinity))
+    return holders.find(({ key, limits }) => this.#liveCount(key, all) >= (limits.live_sessions ?? Infinity))
   }
 
   /** Closes idle sessions of the holders until another one may be opened. */
@@ -336,6 +400,10 @@ export async function storedUsage(
 
 const maxStores = 1000
 
+function tenantKey(tenant: string): string {
+  return `tenant ${tenant}`
+}
+
 const problems: Record<LimitName, { status: number; type: string; text: (most: number) => string }> = {
   live_sessions: { status: 409, type: 'live-session-limit', text: (most) => `${most} live sessions` },
   sessions: { status: 403, type: 'session-limit', text: (most) => `${most} stored sessions` },
@@ -393,8 +461,9 @@ class RequestRate {
     return left >= 1 ? 0 : Math.ceil(((1 - left) * minuteMs) / this.perMinute)
   }
 
-  take(now: number): void {
-    this.#left = this.#leftAt(now) - 1
+  /** Requests that several servers have admitted at the same time may be more than were left. */
+  take(now: number, requests = 1): void {
+    this.#left = Math.max(-this.perMinute, this.#leftAt(now) - requests)
     this.#at = now
   }
 

@@ -19,6 +19,8 @@ export interface SharedDocument {
    * be called more than once.
    */
   change(change: (content: string | undefined) => string | undefined): Promise<void>
+  /** Learns of a change now instead of some time later. Absent if `version` knows it at once. */
+  reload?(): Promise<void>
 }
 
 /** A file that only its owner can read. Changes are made under a kernel lock. */
@@ -73,7 +75,10 @@ export interface DatabaseDocumentOptions {
   closing: AbortSignal
 }
 
-/** A text in a database that all servers of a service share. Each knows the changes of the others within a second. */
+/**
+ * A text in a database that all servers of a service share. Each knows the changes of the others within a second, and at once
+ * if it is told to reload.
+ */
 export class DatabaseDocument implements SharedDocument {
   readonly name: string
   readonly #options: DatabaseDocumentOptions
@@ -112,6 +117,10 @@ export class DatabaseDocument implements SharedDocument {
       }
       // Another process was faster. One of them always succeeds.
     }
+  }
+
+  async reload(): Promise<void> {
+    await this.#read()
   }
 
   async #read(): Promise<void> {

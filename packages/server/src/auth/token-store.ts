@@ -57,6 +57,7 @@ export class TokenStore {
   /** Tokens revoked by this process. They stay revoked even if the file could not be written. */
   readonly #revoked = new Set<string>()
   readonly #listeners = new Listeners<string>(emitWarning)
+  readonly #changeListeners = new Listeners<void>(emitWarning)
   #firstToken: string | undefined
   #writing = Promise.resolve()
 
@@ -158,6 +159,17 @@ export class TokenStore {
     return this.#listeners.add(listener)
   }
 
+  /** Calls the listener when this process has changed the tokens, after other processes can read the change. */
+  onChanged(listener: () => void): () => void {
+    return this.#changeListeners.add(listener)
+  }
+
+  /** Learns what another process has changed at once, instead of some time later. */
+  async reload(): Promise<void> {
+    await this.#file.reload?.()
+    this.refresh()
+  }
+
   /**
    * Reads the file again if another process changed it; otherwise costs one `stat`. A missing or broken file
    * has no tokens.
@@ -250,7 +262,9 @@ export class TokenStore {
       return changed && `${JSON.stringify({ version: 1, tokens: [...tokens.values()] }, null, 2)}\n`
     })
     // Another process may have changed it again: the next lookup reads it.
-    if (changed) this.#take(changed)
+    if (!changed) return
+    this.#take(changed)
+    this.#changeListeners.notify()
   }
 }
 

@@ -41,6 +41,13 @@ export function frameTopic(tenant: string, sessionId: string, instance: string):
 /** The topic of addresses that gave a wrong token. */
 export const failuresTopic = JSON.stringify(['failures'])
 
+/** The topic of changes of the tokens. Who hears of one reads them again. */
+export const tokensTopic = JSON.stringify(['tokens'])
+
+/** The topics of what counts towards the limits of tokens and tenants. */
+export const requestsTopic = JSON.stringify(['requests'])
+export const liveTopic = JSON.stringify(['live-sessions'])
+
 /** The topic of changes in the list of a tenant: ids of sessions. */
 export function listTopic(tenant: string): string {
   return JSON.stringify(['list', tenant])

@@ -1,16 +1,21 @@
 import type { Clock } from '@tapetree/agent/run'
 import type { FailureLimiter } from '../auth/failure-limiter.ts'
+import type { UsageLimits } from '../auth/limits.ts'
+import type { TokenStore } from '../auth/token-store.ts'
 import type { SessionBus } from '../bus/session-bus.ts'
 import type { LiveSessions } from '../live/live-sessions.ts'
-import { failuresTopic, listTopic } from './messages.ts'
+import { failuresTopic, listTopic, tokensTopic } from './messages.ts'
 import { RelayedSession } from './relayed-session.ts'
 import { SharedSessions } from './shared-sessions.ts'
+import { SharedUsage } from './shared-usage.ts'
 
 export interface NodeLinkOptions {
   bus: SessionBus
   tenants: ReadonlyMap<string, LiveSessions>
   clock: Clock
   limiter: FailureLimiter
+  limits: UsageLimits
+  tokens?: TokenStore | undefined
 }
 
 /**
@@ -19,12 +24,15 @@ export interface NodeLinkOptions {
  */
 export class NodeLink {
   readonly #shared: SharedSessions
+  readonly #usage: SharedUsage
   readonly #stops: (() => void)[] = []
   #isClosed = false
 
   constructor(options: NodeLinkOptions) {
-    const { bus, tenants, clock, limiter } = options
+    const { bus, tenants, clock, limiter, limits, tokens } = options
     this.#shared = new SharedSessions(options)
+    this.#usage = new SharedUsage({ bus, limits, clock })
+    if (tokens) this.#shareTokens(bus, tokens)
     for (const [tenant, sessions] of tenants) {
       sessions.useRelay(
         (sessionId, node, target) => new RelayedSession({ bus, clock, tenant, sessionId, node, target }),
@@ -38,7 +46,19 @@ export class NodeLink {
   close(): void {
     this.#isClosed = true
     this.#shared.close()
+    this.#usage.close()
     for (const stop of this.#stops) stop()
+  }
+
+  /** Without the bus, each node reads the tokens once a second. */
+  #shareTokens(bus: SessionBus, tokens: TokenStore): void {
+    // If they cannot be read now, the next second does it.
+    const reload = (): void => void tokens.reload().catch(() => undefined)
+    this.#stops.push(
+      tokens.onChanged(() => bus.publish(tokensTopic, new Uint8Array())),
+      bus.onGap(reload),
+    )
+    void this.#subscribe(bus, tokensTopic, reload).catch(() => undefined)
   }
 
   async #shareList(bus: SessionBus, tenant: string, sessions: LiveSessions): Promise<void> {
