@@ -80,6 +80,14 @@ test('no row is wider than its place, nothing is lost, and any part equals that 
   expect(letters).toContain(`${text}y`.replaceAll(/\s/g, '').slice(0, 12))
 })
 
+test('a line that is cut ends between letters', () => {
+  const view = new DiffView([diffTexts({ name: 'a', before: undefined, after: '𠀀'.repeat(30) })], {
+    theme: plain,
+    rowsPerLine: 1,
+  })
+  expect(view.render(12)).toEqual(['  1 + 𠀀𠀀…'])
+})
+
 test('any page of a diff with 5,000 lines draws within 50 ms', async () => {
   const old = Array.from({ length: 5000 }, (_, index) => `  const value${index} = compute(${index}, 'text')`)
   const now = old.map((line, index) => (index % 2 === 0 ? line.replace('compute', 'derive') : line))

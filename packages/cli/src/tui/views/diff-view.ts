@@ -7,7 +7,7 @@ import {
   type DiffPair,
 } from '@tapetree/session/screen'
 import { counted } from '../../text/amounts.ts'
-import { displayWidth } from '../../text/display-width.ts'
+import { displayWidth, forEachGrapheme } from '../../text/display-width.ts'
 import type { Highlighter } from '../markdown/highlight.ts'
 import { hardWrapLine, paint, sliceLine, textOf, type Span, type StyledLine } from '../markdown/wrap-line.ts'
 import type { Style, Theme } from '../theme.ts'
@@ -243,8 +243,9 @@ function halfOf(width: number): number {
 function cutRows(rows: readonly StyledLine[], most = Infinity): readonly StyledLine[] {
   const last = rows[most - 1]
   if (rows.length <= most || !last) return rows
-  const text = textOf(last)
-  return [...rows.slice(0, most - 1), [...sliceLine(last, 0, Math.max(0, text.length - 1)), { text: '…' }]]
+  let end = 0
+  forEachGrapheme(textOf(last), ({ start }) => (end = start))
+  return [...rows.slice(0, most - 1), [...sliceLine(last, 0, end), { text: '…' }]]
 }
 
 function heightOf(block: Block, width: number, most = Infinity): number {
