@@ -52,6 +52,7 @@ export async function expectScreen(terminal: Terminal, name: string, home: FakeH
     .replaceAll(/[A-Z][a-z]+day, \d{4}-\d\d-\d\d/g, '<date>')
     // A new tool does not change a screen.
     .replaceAll(/\d+(?= tools\b)/g, (digits) => '#'.repeat(digits.length))
+    .replaceAll(/(?<=– Worked )\d+ s\b/g, '<time>')
     // Only what has taken more than a second says how long.
     .replaceAll(/ · \d+ s\b/g, '')
     // What was used is told a moment after the answer.

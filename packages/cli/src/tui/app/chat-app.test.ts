@@ -27,7 +27,7 @@ test('during a run Enter queues, Alt-Enter steers, and the hint shows both', asy
   handle.reply = (op) => (op === 'prompt' ? { outcome: 'queued', run_id: 'run-1', message_id: 'q' } : undefined)
   terminal.type('later')
   terminal.press(keys.enter)
-  await terminal.waitFor('Queued until the run ends')
+  await terminal.waitFor((screen) => !screen.includes(' later'))
   terminal.type('now')
   terminal.press(keys.altEnter)
   await terminal.waitFor((screen) => !screen.includes(' now'))

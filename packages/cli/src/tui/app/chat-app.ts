@@ -14,6 +14,7 @@ import { PanelPlace } from './panel-place.ts'
 import { ScrollbackPane, ScrollingPane, type TranscriptPane } from './transcript-pane.ts'
 import { BlockedWrites } from '../chat/blocked-writes.ts'
 import { Rewinding } from '../chat/rewinding.ts'
+import { planLines } from '../views/plan-lines.ts'
 import { Sender } from '../chat/sender.ts'
 import { SessionLines } from './session-lines.ts'
 import { SlashCommands, type Look } from '../chat/slash-commands.ts'
@@ -132,7 +133,7 @@ function assembleChat(options: ChatOptions, terminal: Terminal): ChatParts {
     const { handle } = session
     if (handle) remarks.watch(actions.attempt('Loading older messages', () => handle.loadOlder()))
   }
-  const shown = { theme, now, onChange: draw }
+  const shown = { theme, now, onChange: draw, taskNews: (about: string) => lines.taskNews(about) }
   const pane = look.altScreen ? new ScrollingPane({ ...shown, onOlder }) : new ScrollbackPane(shown)
   const offered = (): { name: string; description: string }[] => [
     ...slashTable.map(({ name, says }) => ({ name, description: says })),
@@ -177,6 +178,7 @@ function assembleChat(options: ChatOptions, terminal: Terminal): ChatParts {
     ...core,
     commands,
     composer,
+    showsQueue: true,
     onSend: () => {
       hasSent = true
       pane.scrolling?.to('end')
@@ -190,6 +192,7 @@ function assembleChat(options: ChatOptions, terminal: Terminal): ChatParts {
     now,
     handle: () => session.handle,
     localFolder: () => session.localFolder,
+    subagentName: (sessionId) => lines.subagentName(sessionId),
     mayAnswer: () => session.takesMessages,
     onResume: () => remarks.watch(actions.resume()),
     onChange: draw,
@@ -211,6 +214,8 @@ function assembleChat(options: ChatOptions, terminal: Terminal): ChatParts {
     activities,
     opening: () => (hasSent || openedCount > 1 ? [] : trueNotices(options)),
     status: (width) => lines.status(width),
+    plan: (width) => planLines(session.handle?.transcript.plan ?? [], { theme, width }),
+    waiting: (width) => lines.waiting(width),
     hint: () =>
       hintFor({
         isBusy: session.isBusy,

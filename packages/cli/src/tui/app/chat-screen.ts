@@ -25,6 +25,10 @@ export interface ChatScreenOptions {
   opening: () => readonly string[]
   /** The activity of the run. */
   status: (width: number) => readonly string[]
+  /** The task list, while something on it is open. */
+  plan: (width: number) => readonly string[]
+  /** Messages that wait for their delivery. */
+  waiting: (width: number) => readonly string[]
   /** What the keys do now. */
   hint: () => string
   footer: (width: number) => string
@@ -32,6 +36,8 @@ export interface ChatScreenOptions {
 }
 
 const wheelLines = 3
+/** On a lower screen the task list would leave too little of the conversation. */
+const leastForPlan = 20
 
 /** The whole screen: conversation, activity and composer. Returns exactly the rows of the terminal. */
 export class ChatScreen implements Component {
@@ -81,12 +87,14 @@ export class ChatScreen implements Component {
   }
 
   #bottom(width: number, rows: number): string[] {
-    const { remarks, activities, status, panels, composer, appearance, hint, footer } = this.#options
+    const { remarks, activities, status, plan, waiting, panels, composer, appearance, hint, footer } = this.#options
     const { theme } = appearance
     const said = [
+      ...(rows < leastForPlan || panels.current ? [] : plan(width)),
       ...remarks.render(width, theme),
       ...activities.lines().map((line) => theme.muted(truncateToWidth(` ${line}`, width))),
       ...status(width),
+      ...waiting(width),
     ]
     const below = [theme.muted(truncateToWidth(` ${hint()}`, width)), footer(width)]
     const panel = panels.current

@@ -13,6 +13,8 @@ export interface DialogsOptions {
   handle: () => SessionHandle | undefined
   /** The working folder of the session; undefined if its files are not on this machine. */
   localFolder: () => string | undefined
+  /** The name of the subagent that works in a session. */
+  subagentName: (sessionId: string) => string | undefined
   /** Read-only clients are not asked. */
   mayAnswer: () => boolean
   onResume: () => void
@@ -116,7 +118,7 @@ export class Dialogs {
       import('../panels/permission-dialog.ts'),
       import('./change-preview.ts'),
     ])
-    const { theme, now, localFolder, onChange } = this.#options
+    const { theme, now, localFolder, subagentName, onChange } = this.#options
     const cwd = localFolder()
     const panel = new PermissionDialog({
       theme,
@@ -124,6 +126,7 @@ export class Dialogs {
       now,
       cwd,
       ...(cwd !== undefined && { preview: previewChange }),
+      subagentName,
       onChange,
       onAnswer: (requestId, answer) => this.#answer(requestId, answer),
       onClose: () => this.#done(),

@@ -5,6 +5,7 @@ import { actionFor, keyTable, type KeySituation } from './key-actions.ts'
 const idle: KeySituation = {
   isBusy: false,
   isComposerEmpty: true,
+  hasQueued: false,
   takesEscape: false,
   isAtNewest: true,
   hasPostponed: false,
@@ -27,10 +28,12 @@ test('a key belongs to the chat only if the composer does not use it', () => {
     actionFor(keys.end, { ...idle, isAtNewest: false }),
     actionFor(keys.pageUp, { ...idle, canScroll: false }),
     actionFor('a', idle),
+    actionFor(keys.up, idle),
+    actionFor(keys.up, { ...idle, hasQueued: true }),
     actionFor(keys.enter, idle),
     actionFor(keys.enter, { ...idle, hasPostponed: true }),
     actionFor(keys.enter, { ...idle, hasPostponed: true, isComposerEmpty: false }),
   ]
   const [no, enter] = [undefined, 'enter']
-  expect(meanings).toEqual(['end', no, no, 'steer', no, no, 'newest', no, no, no, enter, no])
+  expect(meanings).toEqual(['end', no, no, 'steer', no, no, 'newest', no, no, no, 'edit_queued', no, enter, no])
 })

@@ -8,6 +8,7 @@ export type KeyAction =
   | 'end'
   | 'steer'
   | 'queue'
+  | 'edit_queued'
   | 'tree'
   | 'sessions'
   | 'model'
@@ -38,6 +39,12 @@ export const keyTable: readonly KeyRow[] = [
   { action: 'end', keys: ['ctrl+d'], label: 'Ctrl-D', says: 'quit, if the prompt is empty' },
   { action: 'steer', keys: ['ctrl+enter', 'alt+enter'], label: 'Alt-Enter', says: 'during a run: steer it now' },
   { action: 'queue', keys: ['ctrl+q'], label: 'Ctrl-Q', says: 'queued messages' },
+  {
+    action: 'edit_queued',
+    keys: ['up'],
+    label: 'Up',
+    says: 'edit the last queued message; otherwise: earlier prompts',
+  },
   { action: 'tree', keys: ['ctrl+t'], label: 'Ctrl-T', says: 'session tree' },
   { action: 'sessions', keys: ['ctrl+s'], label: 'Ctrl-S', says: 'other sessions' },
   { action: 'model', keys: ['ctrl+p'], label: 'Ctrl-P', says: 'choose the model' },
@@ -62,6 +69,8 @@ function actionOf(data: string): KeyAction | undefined {
 export interface KeySituation {
   isBusy: boolean
   isComposerEmpty: boolean
+  /** A message waits in the queue. */
+  hasQueued: boolean
   /** The composer uses Escape itself now. */
   takesEscape: boolean
   isAtNewest: boolean
@@ -82,6 +91,8 @@ export function actionFor(data: string, situation: KeySituation): KeyAction | un
       return situation.takesEscape ? undefined : action
     case 'end':
       return situation.isComposerEmpty ? action : undefined
+    case 'edit_queued':
+      return situation.isComposerEmpty && situation.hasQueued ? action : undefined
     case 'steer':
       return situation.isBusy ? action : undefined
     case 'newest':

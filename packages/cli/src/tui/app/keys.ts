@@ -6,6 +6,7 @@ import type { Dialogs } from './dialogs.ts'
 import { actionFor, type KeyAction } from './key-actions.ts'
 import type { PanelOpeners } from './panel-openers.ts'
 import type { PanelPlace } from './panel-place.ts'
+import { queueOf } from './queue-state.ts'
 import type { Remarks } from '../chat/remarks.ts'
 import type { Sender } from '../chat/sender.ts'
 import type { SessionActions } from '../chat/session-actions.ts'
@@ -47,6 +48,7 @@ export class Keys {
     const action = actionFor(data, {
       isBusy: session.isBusy,
       isComposerEmpty: composer.isEmpty,
+      hasQueued: session.handle !== undefined && queueOf(session.handle).messages.length > 0,
       takesEscape: composer.takesEscape,
       isAtNewest: pane.scrolling?.isAtNewest ?? true,
       hasPostponed: dialogs.hasPostponed,
@@ -71,6 +73,8 @@ export class Keys {
         return sender.send(composer.take(), 'steer')
       case 'queue':
         return openers.queue()
+      case 'edit_queued':
+        return this.#editQueued()
       case 'tree':
         return openers.tree()
       case 'sessions':
@@ -102,6 +106,20 @@ export class Keys {
       default:
         return action satisfies never
     }
+  }
+
+  /** Takes the last queued message back into the composer. If it is delivered first, nothing changes. */
+  async #editQueued(): Promise<void> {
+    const { session, actions, composer, openers } = this.#options
+    const { handle } = session
+    const last = handle && queueOf(handle).messages.at(-1)
+    if (!handle || !last) return
+    // The queue panel loads the full text, and keeps images.
+    if (('truncated' in last && last.truncated) || last.imageIds.length > 0) return openers.queue()
+    const isTaken = await actions.attempt('Taking the message back', () =>
+      handle.changeQueue('queue.remove', { id: last.id }),
+    )
+    if (isTaken) composer.text = composer.isEmpty ? last.message : `${last.message}\n${composer.text}`
   }
 
   #stop(): Promise<void> | void {

@@ -1,6 +1,7 @@
-import type { QueueOperation, SessionHandle, StateValues } from '@tapetree/client'
+import type { QueueOperation } from '@tapetree/client'
 import { QueuePanel } from '../panels/queue-panel.ts'
 import type { OpenerContext } from './panel-place.ts'
+import { queueOf } from './queue-state.ts'
 
 export async function openQueuePanel({
   session,
@@ -29,17 +30,4 @@ export async function openQueuePanel({
     onClose: close,
   })
   open(panel, () => panel.update(queueOf(handle)))
-}
-
-/** The transcript has the full text from the log; if the log is only partly loaded, asks the server. */
-function queueOf(handle: SessionHandle): StateValues['queue'] {
-  const { waiting, hold } = handle.transcript
-  const told = handle.state('queue')
-  if (waiting.length === 0 && told) return told
-  return {
-    queueLength: waiting.filter(({ delivery }) => delivery === 'follow-up').length,
-    total: waiting.length,
-    hold,
-    messages: [...waiting],
-  }
 }

@@ -1,3 +1,4 @@
+import type { StateValues } from '@tapetree/client'
 import { expect, test } from 'vitest'
 import { keys, startChat, type RunningChat } from '../testing/chat-driver.ts'
 
@@ -7,26 +8,61 @@ function send({ terminal }: RunningChat, text: string): void {
 }
 
 test.each([
-  ['queued', 'Queued until the run ends', 'follow-up'],
-  ['steered', 'It steers the run at its next step', 'steer'],
-] as const)(
-  'a notice about a message that was %s disappears when the message is delivered',
-  async (outcome, notice, delivery) => {
-    await using chat = startChat()
-    const { terminal, handle } = chat
-    handle.reply = (op) => (op === 'prompt' ? { outcome, run_id: 'run-1', message_id: 'm-1' } : undefined)
-    handle.startRun()
-    send(chat, 'and then?')
-    await terminal.waitFor(notice)
-    const waiting = { id: 'm-1', delivery, message: 'and then?', imageIds: [], queuedAt: '', held: false }
-    handle.setState('queue', { queueLength: 1, total: 1, hold: null, messages: [waiting] })
-    handle.streamText('answer', 'Still at it.')
-    await terminal.waitFor('Still at it.')
-    expect(terminal.screen().join('\n')).toContain(notice)
-    handle.setState('queue', { queueLength: 0, total: 0, hold: null, messages: [] })
-    await terminal.waitFor((screen) => !screen.includes(notice))
-  },
-)
+  ['queued', '» and then? · after this run', 'follow-up'],
+  ['steered', '» and then? · steers at the next step', 'steer'],
+] as const)('a message that was %s is above the composer until it is delivered', async (outcome, notice, delivery) => {
+  await using chat = startChat()
+  const { terminal, handle } = chat
+  handle.reply = (op) => (op === 'prompt' ? { outcome, run_id: 'run-1', message_id: 'm-1' } : undefined)
+  handle.startRun()
+  send(chat, 'and then?')
+  const waiting = { id: 'm-1', delivery, message: 'and then?', imageIds: [], queuedAt: '', held: false }
+  handle.setState('queue', { queueLength: 1, total: 1, hold: null, messages: [waiting] })
+  await terminal.waitFor(notice)
+  handle.streamText('answer', 'Still at it.')
+  await terminal.waitFor('Still at it.')
+  expect(terminal.screen().join('\n')).toContain(notice)
+  handle.setState('queue', { queueLength: 0, total: 0, hold: null, messages: [] })
+  await terminal.waitFor((screen) => !screen.includes(notice))
+})
+
+test('Up takes the last queued message back into the composer', async () => {
+  await using chat = startChat()
+  const { terminal, handle } = chat
+  const message = (id: string, text: string): StateValues['queue']['messages'][number] => ({
+    id,
+    delivery: 'follow-up',
+    message: text,
+    imageIds: [],
+    queuedAt: '',
+    held: false,
+  })
+  handle.setState('queue', {
+    queueLength: 5,
+    total: 5,
+    hold: null,
+    messages: ['one', 'two', 'three', 'four', 'five'].map((text) => message(`m-${text}`, text)),
+  })
+  const shown = await terminal.waitFor('… 2 more messages · Ctrl-Q shows all')
+  expect(shown).toMatch(/» one .*\n » two .*\n » three /)
+  terminal.press(keys.up)
+  await terminal.waitFor(/^ five/m)
+  expect(handle.calls).toEqual([{ op: 'queue.remove', args: { id: 'm-five' } }])
+})
+
+test('a stream that has stalled says how long nothing came', async () => {
+  await using chat = startChat({ size: { columns: 100, rows: 24 } })
+  const { terminal, handle, clock } = chat
+  handle.startRun()
+  handle.streamText('a', 'It is')
+  await terminal.waitFor('It is')
+  expect(terminal.screen().join('\n')).not.toContain('nothing came')
+  clock.now += 12_000
+  handle.setState('presence', [])
+  await terminal.waitFor('nothing came for 12 s')
+  handle.streamText('a', ' fine.')
+  await terminal.waitFor((screen) => !screen.includes('nothing came'))
+})
 
 test('the notice that Ctrl-C quits disappears when it no longer would', async () => {
   await using chat = startChat()

@@ -1,14 +1,19 @@
 import type { WaitingFor, SessionHandle } from '@tapetree/client'
+import type { SessionInfo } from '@tapetree/session'
 import type { SessionSource } from '../../session-source.ts'
 import { footerLine } from '../views/footer.ts'
+import { queueOf } from './queue-state.ts'
+import { waitingLines } from '../views/waiting-lines.ts'
 import { statusLine } from '../views/status-line.ts'
 import type { Appearance } from './appearance.ts'
 import type { CurrentSession } from '../chat/current-session.ts'
-import type { Transcript } from '@tapetree/session/view'
+import type { Transcript, TreeNode } from '@tapetree/session/view'
+import { describeEntry } from '../../text/describe-entry.ts'
+import type { TaskNews } from '../views/item-context.ts'
 
 export interface SessionLinesOptions {
   session: CurrentSession
-  source: Pick<SessionSource, 'models' | 'list'>
+  source: Pick<SessionSource, 'models' | 'list' | 'tree'>
   appearance: Appearance
   now: () => number
   onChange: () => void
@@ -18,14 +23,15 @@ export interface SessionLinesOptions {
 export class SessionLines {
   readonly #options: SessionLinesOptions
   #waiting: { value: WaitingFor | null; since: number } | undefined
+  #news: { transcript: Transcript; at: number } | undefined
   /** By `provider/id`; undefined while it is loading or if it is unknown. */
   readonly #windows = new Map<string, number | undefined>()
 
-  readonly #subagents: SubagentCost
+  readonly #subagents: Subagents
 
   constructor(options: SessionLinesOptions) {
     this.#options = options
-    this.#subagents = new SubagentCost(options)
+    this.#subagents = new Subagents(options)
   }
 
   status(width: number): string[] {
@@ -35,15 +41,26 @@ export class SessionLines {
     const run = handle.state('run')
     const value = run?.waitingFor ?? null
     if (this.#waiting?.value !== value) this.#waiting = { value, since: now() }
+    if (this.#news?.transcript !== handle.transcript) this.#news = { transcript: handle.transcript, at: now() }
     const line = statusLine({
       transcript: handle.transcript,
       run,
       waitingSince: this.#waiting.since,
+      newsAt: this.#news.at,
       width,
       theme: appearance.theme,
       now: now(),
     })
     return line === undefined ? [] : [line]
+  }
+
+  /** Messages that wait for their delivery. */
+  waiting(width: number): string[] {
+    const { session, appearance } = this.#options
+    const { handle } = session
+    if (!handle) return []
+    const { messages, hold } = queueOf(handle)
+    return waitingLines(messages, { theme: appearance.theme, width, isHeld: hold !== null })
   }
 
   footer(width: number): string {
@@ -54,7 +71,7 @@ export class SessionLines {
     const own = handle.state('usage') ?? transcript.usage
     return footerLine({
       config: handle.state('config'),
-      usage: { cost: own.cost + this.#subagents.of(handle, session.cwd) },
+      usage: { cost: own.cost + this.#subagents.costOf(handle, session.cwd) },
       contextTokens: contextTokensOf(transcript),
       contextWindow: this.#window(),
       run: transcript.run,
@@ -64,6 +81,16 @@ export class SessionLines {
       theme: appearance.theme,
       now: now(),
     })
+  }
+
+  /** What the subagent with this description does, as far as it is known. */
+  taskNews(description: string): TaskNews | undefined {
+    return this.#subagents.newsOf(description)
+  }
+
+  /** The name of a subagent, from the id of its session. */
+  subagentName(sessionId: string): string | undefined {
+    return this.#subagents.nameOf(sessionId)
   }
 
   /** The context window of the current model. Requested once, and only when there is usage to compare with it. */
@@ -103,8 +130,8 @@ function contextTokensOf({ path }: Transcript): number | undefined {
   return undefined
 }
 
-interface SubagentCostOptions {
-  source: Pick<SessionSource, 'list'>
+interface SubagentsOptions {
+  source: Pick<SessionSource, 'list' | 'tree'>
   now: () => number
   onChange: () => void
 }
@@ -113,31 +140,50 @@ const askEveryMs = 2000
 /** An earlier subagent call has ended and its cost is known. */
 const recentItems = 20
 const listed = 500
+/** The logs of this many running subagents are read. */
+const followed = 8
 
 /**
- * The cost of the subagents of a session, in US dollars. Subagents have their own logs, so this lists sessions when a session is shown, and
- * periodically while a recent answer calls a subagent.
+ * The subagents of a session: their cost in US dollars, and what they do. They have their own logs, so this lists sessions when a session is
+ * shown, and periodically while a recent answer calls a subagent.
  */
-class SubagentCost {
-  readonly #options: SubagentCostOptions
+class Subagents {
+  readonly #options: SubagentsOptions
   #sessionId: string | undefined
   #cost = 0
+  #children: readonly SessionInfo[] = []
+  /** The last action of each, by the id of its session. */
+  readonly #actions = new Map<string, string>()
   #asked: { seq: number; atMs: number } | undefined
   #isAsking = false
 
-  constructor(options: SubagentCostOptions) {
+  constructor(options: SubagentsOptions) {
     this.#options = options
   }
 
   /** As far as it is known; `onChange` is called when more is. */
-  of(handle: SessionHandle, cwd: string | undefined): number {
+  costOf(handle: SessionHandle, cwd: string | undefined): number {
     if (handle.sessionId !== this.#sessionId) {
       this.#sessionId = handle.sessionId
       this.#cost = 0
+      this.#children = []
+      this.#actions.clear()
       this.#asked = undefined
     }
     if (!this.#isAsking && this.#isDue(handle)) void this.#ask(handle, cwd)
     return this.#cost
+  }
+
+  /** The description of a task is the name of its session. */
+  newsOf(description: string): TaskNews | undefined {
+    const child = this.#children.findLast(({ name }) => name === description)
+    if (!child) return undefined
+    const { id, cost, messageCount } = child
+    return { text: this.#actions.get(id) ?? 'starting', cost, messageCount }
+  }
+
+  nameOf(sessionId: string): string | undefined {
+    return this.#children.find(({ id }) => id === sessionId)?.name
   }
 
   #isDue({ transcript }: SessionHandle): boolean {
@@ -158,13 +204,29 @@ class SubagentCost {
     this.#asked = { seq, atMs: now() }
     // If listing fails now, it is retried later.
     const sessions = await source.list({ limit: listed, ...(cwd !== undefined && { cwd }) }).catch(() => [])
+    const own = sessions.filter(({ subagent, parentSession }) => subagent && parentSession === sessionId)
+    const running = own.filter(({ status }) => status !== 'idle').slice(0, followed)
+    const actions = await Promise.all(running.map(async ({ id }) => [id, await this.#actionOf(id)] as const))
     this.#isAsking = false
     if (sessionId !== this.#sessionId) return
-    const own = sessions.filter(({ subagent, parentSession }) => subagent && parentSession === sessionId)
-    const cost = own.reduce((sum, each) => sum + each.cost, 0)
+    this.#children = own.toReversed()
+    for (const [id, action] of actions) if (action !== undefined) this.#actions.set(id, action)
     // The list has only the newest sessions: a known cost never shrinks.
-    if (cost <= this.#cost) return
-    this.#cost = cost
-    onChange()
+    this.#cost = Math.max(
+      this.#cost,
+      own.reduce((sum, each) => sum + each.cost, 0),
+    )
+    if (own.length > 0) onChange()
+  }
+
+  /** Its newest call or text. */
+  async #actionOf(sessionId: string): Promise<string | undefined> {
+    const roots = await this.#options.source.tree(sessionId).catch((): TreeNode[] => [])
+    let last: string | undefined
+    for (let node = roots.at(-1); node; node = node.children.at(-1)) {
+      const { entry } = node
+      if (entry.type === 'message' && entry.message.role === 'assistant') last = describeEntry(entry).words
+    }
+    return last
   }
 }

@@ -1,7 +1,7 @@
 import { emptyTranscript, type Transcript } from '@tapetree/session/view'
 import { truncateToWidth } from '@earendil-works/pi-tui'
 import type { Theme } from '../theme.ts'
-import { ShownItems } from '../views/shown-items.ts'
+import { ShownItems, type ShownItemsOptions } from '../views/shown-items.ts'
 import { TranscriptView } from '../views/transcript-view.ts'
 
 /** Where the conversation is shown. */
@@ -52,6 +52,7 @@ function welcome(theme: Theme, width: number): string[] {
 interface ScrollingPaneOptions {
   theme: Theme
   now: () => number
+  taskNews?: ShownItemsOptions['taskNews']
   /** Requests older messages than those loaded. */
   onOlder: () => void
   onChange: () => void
@@ -135,6 +136,7 @@ export class ScrollingPane implements TranscriptPane {
 interface ScrollbackPaneOptions {
   theme: Theme
   now: () => number
+  taskNews?: ShownItemsOptions['taskNews']
   onChange: () => void
 }
 

@@ -21,6 +21,8 @@ export interface SenderOptions {
   remarks: Remarks
   activities: Activities
   enterKey: EnterKey
+  /** The queue is on the screen, so a remark would repeat it. */
+  showsQueue?: boolean
   /** A message was sent to the model, or a command to a shell. */
   onSend?: () => void
 }
@@ -87,7 +89,7 @@ export class Sender {
   #sayOutcome(outcome: PromptResult | undefined, handle: SessionHandle): void {
     const { remarks, session } = this.#options
     if (outcome?.outcome === 'handled' && outcome.say !== null) remarks.say(outcome.say)
-    if (outcome?.outcome !== 'queued' && outcome?.outcome !== 'steered') return
+    if (this.#options.showsQueue || (outcome?.outcome !== 'queued' && outcome?.outcome !== 'steered')) return
     const { messageId: id } = outcome
     // The queue update may arrive a moment after the answer to the command.
     let hasBeenSeen = false

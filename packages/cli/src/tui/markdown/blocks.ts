@@ -28,7 +28,7 @@ function linesOf(token: Token, options: BlockOptions): StyledLine[] {
   const { theme, width, style } = options
   switch (token.type) {
     case 'heading':
-      return wrapped(inlineLines(innerTokens(token) ?? [], theme, inside(style, theme.heading)), width)
+      return headingLines(token as Tokens.Heading, options)
     case 'code':
       return codeLines(token as Tokens.Code, options)
     case 'list':
@@ -50,6 +50,15 @@ function linesOf(token: Token, options: BlockOptions): StyledLine[] {
       return inner ? wrapped(inlineLines(inner, theme, style), width) : rawLines(token, options)
     }
   }
+}
+
+/** The first level has a rule below, the second is in color, the others are bold. */
+function headingLines(token: Tokens.Heading, { theme, width, style }: BlockOptions): StyledLine[] {
+  const own = token.depth <= 2 ? theme.heading : theme.strong
+  const lines = wrapped(inlineLines(token.tokens, theme, inside(style, own)), width)
+  if (token.depth > 1) return lines
+  const longest = Math.max(0, ...lines.map((line) => displayWidth(textOf(line))))
+  return [...lines, [{ text: '═'.repeat(Math.min(width, longest)), style: theme.border }]]
 }
 
 const longestRule = 60

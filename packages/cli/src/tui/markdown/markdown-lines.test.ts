@@ -20,6 +20,7 @@ test('headings, paragraphs, lists, quotations, rules and code follow one another
   ].join('\n\n')
   expect(draw(markdown)).toBe(`
 Title
+═════
 
 Some bold, slanted and code
 in two lines.

@@ -22,6 +22,8 @@ interface PermissionDialogOptions {
   cwd?: string | undefined
   /** What a request to change a file would change, with its place in the file; undefined if that is unknown. */
   preview?: (request: OpenQuestion) => Promise<readonly DiffFile[] | undefined>
+  /** The name of the subagent that works in a session. */
+  subagentName?: (sessionId: string) => string | undefined
   /** Something must be redrawn. */
   onChange?: () => void
   onAnswer: (requestId: string, answer: RequestAnswer) => void
@@ -127,7 +129,11 @@ export class PermissionDialog extends FramedPanel {
   #body(request: OpenQuestion, { width, rows }: Room): string[] {
     const { theme } = this
     const why = this.#why(request)
-    const notice = this.#noticeLines(width)
+    const asker = this.#asker(request)
+    const notice = [
+      ...this.#noticeLines(width),
+      ...(asker === '' ? [] : wordWrapped(asker, width).map((line) => theme.accent(line))),
+    ]
     const reason = why === '' ? [] : ['', ...wordWrapped(why, width).map((line) => theme.muted(line))]
     const isLow = rows < 10
     const leastText = isLow ? 1 : 3
@@ -149,6 +155,14 @@ export class PermissionDialog extends FramedPanel {
       rows: Math.max(1, room),
     })
     return [...notice, ...shown, ...(hasRoom ? reason : []), ...below]
+  }
+
+  /** A subagent asks in the session of its parent, with its own session before the id of the call. */
+  #asker({ callId = '' }: OpenQuestion): string {
+    const at = callId.indexOf('/')
+    if (at < 0) return ''
+    const name = this.#options.subagentName?.(callId.slice(0, at))
+    return name === undefined || name === '' ? 'A subagent asks.' : `The subagent “${harmlessLine(name)}” asks.`
   }
 
   /** Why it asks. A reason that only repeats the path of a change is left out. */

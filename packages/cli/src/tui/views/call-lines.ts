@@ -1,14 +1,14 @@
-import { callOutcome, changedFiles, type CallOutcome } from '@tapetree/session/screen'
+import { callOutcome, changedFiles, isGroupedTool, type CallOutcome } from '@tapetree/session/screen'
 import type { ToolCallPart } from '@tapetree/session/view'
 import { callArgument, contentText } from '../../text/content-text.ts'
-import { counted } from '../../text/amounts.ts'
+import { costText, counted } from '../../text/amounts.ts'
 import { displayWidth, fitText } from '../../text/display-width.ts'
 import { diffTexts } from '../../text/line-diff.ts'
 import { shownDiff, shownText, shownWords } from '../markdown/shown-text.ts'
 import { paint, wrapLine, type Span, type StyledLine } from '../markdown/wrap-line.ts'
 import type { Style, Theme } from '../theme.ts'
 import { countSpans, DiffView } from './diff-view.ts'
-import { foldLines, mostLines } from './folded-lines.ts'
+import { foldLines, lineCount, mostLines } from './folded-lines.ts'
 import type { ItemContext } from './item-context.ts'
 
 /** A tool call: one line with its subject and state, and its output or the changed lines below. */
@@ -20,7 +20,13 @@ export function callLines(call: ToolCallPart, context: ItemContext, width: numbe
   const head = headLines(call, outcome, { context, width, change })
   // The dialog shows what it asks about.
   if (change) return outcome.state === 'asking' ? head : [...head, ...changeRows(change, { ...context, width })]
+  if (isQuiet(call, outcome, context)) return head
   return [...head, ...indentedBody(bodyOf(call, outcome, context), { ...context, width })]
+}
+
+/** While folded, what was read is a line, and the task list is pinned elsewhere. */
+function isQuiet({ name }: ToolCallPart, { state }: CallOutcome, { isUnfolded = false }: ItemContext): boolean {
+  return !isUnfolded && state === 'done' && (isGroupedTool(name) || name === 'todo_write')
 }
 
 /** Output below a line that names its source. */
@@ -94,20 +100,50 @@ function fitLine(line: StyledLine, width: number): StyledLine {
 
 function headLines(
   call: ToolCallPart,
-  { state, note }: CallOutcome,
+  { state, note, output }: CallOutcome,
   { context, width, change }: { context: ItemContext; width: number; change: DiffView | undefined },
 ): string[] {
   const { theme } = context
-  const name = fitText(shownWords(call.name), maxName)
+  const name = call.name === 'todo_write' ? 'Tasks' : fitText(shownWords(call.name), maxName)
   const words = fitText(shownWords(note), Math.max(12, Math.floor(width / 2)))
   const argument = call.name === 'ask_user' && context.isUnfolded ? '' : callArgument(call)
   const style = styles[state](theme)
-  const counts = change ? countSpans(change.counts, theme) : []
+  const counts = change ? countSpans(change.counts, theme) : quietNotes(call, { state, output }, context)
   const between = counts.length > 0 && words !== '' ? [{ text: ' · ', style: theme.muted }] : []
   return titleLines(
     { sign: { text: signs[state], style }, name, argument, notes: [...counts, ...between, { text: words, style }] },
     { context, width },
   )
+}
+
+/** What the hidden output was, or what a subagent does. */
+function quietNotes(
+  call: ToolCallPart,
+  { state, output }: Pick<CallOutcome, 'state' | 'output'>,
+  { theme, isUnfolded = false, taskNews }: ItemContext,
+): Span[] {
+  const style = theme.muted
+  if (call.name === 'todo_write' && !isUnfolded) return [{ text: planText(call.input['items']), style }]
+  if (call.name === 'task' && state === 'running') {
+    const news = taskNews?.(typeof call.input['description'] === 'string' ? call.input['description'] : '')
+    if (!news) return []
+    const cost = news.cost > 0 ? ` · ${costText(news.cost)}` : ''
+    const text = fitText(shownWords(news.text), taskWords)
+    return [{ text: `${text} · ${counted(news.messageCount, 'message')}${cost}`, style }]
+  }
+  if (!isGroupedTool(call.name) || isUnfolded || state !== 'done') return []
+  return [{ text: counted(lineCount(output), 'line'), style }]
+}
+
+const taskWords = 50
+
+/** `2 of 5 done`. */
+function planText(items: unknown): string {
+  if (!Array.isArray(items)) return ''
+  const done = items.filter(
+    (item: unknown) => typeof item === 'object' && item !== null && 'status' in item && item.status === 'completed',
+  )
+  return `${done.length} of ${items.length} done`
 }
 
 const maxName = 60

@@ -44,7 +44,7 @@ export class DraftView {
           ...(isUnfolded ? lastLines(part.text, context, width) : []),
         ]
       case 'tool_input':
-        return [theme.muted(fitText(`○ Preparing a tool call · ${lengthOf(part)}`, width))]
+        return [theme.muted(fitText('○ Preparing a tool call', width))]
       case 'tool_output':
         return [
           ...titleLines(

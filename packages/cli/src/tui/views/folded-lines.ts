@@ -36,6 +36,12 @@ function lastLines(text: string, limit: number): string {
   return text.slice(start + 1)
 }
 
+/** As many as `foldLines` shows and hides together. */
+export function lineCount(text: string): number {
+  const whole = withoutEnd(text, '\n')
+  return whole === '' ? 0 : countLines(whole)
+}
+
 function countLines(text: string): number {
   let lines = 1
   for (let at = text.indexOf('\n'); at >= 0; at = text.indexOf('\n', at + 1)) lines++

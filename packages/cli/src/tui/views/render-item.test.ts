@@ -144,7 +144,7 @@ describe('calls', () => {
     for (const id of ['a', 'b', 'c']) talk.result(id, `output of ${id}`)
     talk.result('d', 'made')
     expect(draw(talk)).toBe(`
-✓ read 2 files, searched 1 time
+✓ Explored read 2 files, searched 1 time
 ✓ bash make · exit code 0
   made
 `)
@@ -190,16 +190,12 @@ describe('calls', () => {
       .result('d', 'a.ts:1: TODO')
       .result('e', 'ok')
     expect(draw(talk)).toBe(`
-✓ todo_write
-  ✓ look
-  ▸ mend
-  ○ test
+✓ Tasks · 1 of 3 done
 ✓ ask_user Which one?
   → The second
 ✓ task Find the cause
   It is **there**.
-✓ grep TODO in src
-  a.ts:1: TODO
+✓ grep TODO in src · 1 line
 ✓ github_issue {"owner":"x","number":5}
   ok
 `)
@@ -239,7 +235,7 @@ test('commands of the user, summaries, model changes and damage have a line each
 ▸ 12 messages summarized · 90,000 tokens before
 ▸ Summary of another branch
 A note.
-· environment: Date: today · Branch: main
+
 ! A line of the log is damaged here: its checksum is wrong
 ✓ result orphan · its call is not on this branch
   late

@@ -11,15 +11,16 @@ import type {
   AssistantPart,
   ToolCallPart,
 } from '@tapetree/session/view'
-import { contentText, imageText } from '../../text/content-text.ts'
-import { counted, elapsedText } from '../../text/amounts.ts'
+import { callArgument, contentText, imageText } from '../../text/content-text.ts'
+import { costText, counted, elapsedText } from '../../text/amounts.ts'
 import { fitText, displayWidth } from '../../text/display-width.ts'
 import { markdownLines } from '../markdown/markdown-lines.ts'
 import { shownText, shownWords } from '../markdown/shown-text.ts'
 import type { Theme, Style } from '../theme.ts'
 import { indentedBody, outputBody, titleLines, callLines } from './call-lines.ts'
+import { countSpans } from './diff-view.ts'
 import type { ItemContext } from './item-context.ts'
-import { paint, textOf, wrapLine, type StyledLine } from '../markdown/wrap-line.ts'
+import { paint, textOf, wrapLine, type Span, type StyledLine } from '../markdown/wrap-line.ts'
 import { foldLines, mostLines } from './folded-lines.ts'
 
 /** Renders an item for any width. Returns nothing for internal items. */
@@ -121,7 +122,8 @@ function customLines({ custom }: CustomItem, context: ItemContext, width: number
   if (custom.type === 'message') {
     const text = contentText(custom.content)
     const [, name, facts = ''] = taggedFacts.exec(text) ?? []
-    if (name === undefined || isUnfolded) return markdownLines(shownText(text), { theme, width, highlighter })
+    if (name === undefined) return markdownLines(shownText(text), { theme, width, highlighter })
+    if (!isUnfolded) return []
     return noticeLines({ sign: '·', text: `${name}: ${facts.replaceAll('\n', ' · ')}`, style: theme.muted }, width)
   }
   if (!isUnfolded) return []
@@ -131,7 +133,7 @@ function customLines({ custom }: CustomItem, context: ItemContext, width: number
 
 const longestData = 2000
 
-/** Environment information for the model, such as the date: one line of it is enough here. */
+/** Environment information for the model, such as the date: hidden while folded. */
 const taggedFacts = /^<([a-z][\w-]*)>\n([^]*)\n<\/\1>$/
 
 function gapLines({ gap }: GapItem, theme: Theme, width: number): string[] {
@@ -181,7 +183,7 @@ const foldedRows = 40
 function assistantLines(item: AssistantItem, context: ItemContext, width: number): string[] {
   const lines: string[] = []
   let before: AssistantPart['type'] | undefined
-  for (const row of groupItems([item]).rows) {
+  for (const row of context.rows ?? groupItems([item]).rows) {
     if (row.type !== 'part' && row.type !== 'reads') continue
     const type = row.type === 'reads' ? 'tool_call' : row.part.type
     const place = { item, context, width }
@@ -191,7 +193,7 @@ function assistantLines(item: AssistantItem, context: ItemContext, width: number
     for (const line of drawn) lines.push(line)
     before = type
   }
-  const end = endLines(item, context, width)
+  const end = [...endLines(item, context, width), ...workedLines(context, width)]
   return lines.length > 0 && end.length > 0 ? [...lines, '', ...end] : [...lines, ...end]
 }
 
@@ -228,9 +230,15 @@ function readsLines(calls: readonly ToolCallPart[], place: Place): string[] {
     ({ callId, result }) => result?.isError || (!result && (callNews?.(callId)?.isAsked || !isLive)),
   )
   if (isUnfolded || isNotable) return calls.flatMap((call) => partLines(call, place))
-  const isRunning = calls.some(({ result }) => !result)
-  const sign = isRunning ? { text: '●', style: theme.accent } : { text: '✓', style: theme.success }
-  return titleLines({ sign, name: readsText(calls), argument: '', notes: [] }, { context, width })
+  const current = calls.find(({ result }) => !result)
+  const sign = current ? { text: '●', style: theme.accent } : { text: '✓', style: theme.success }
+  const notes = current
+    ? [{ text: fitText(shownWords(callArgument(current)), Math.floor(width / 2)), style: theme.muted }]
+    : []
+  return titleLines(
+    { sign, name: current ? 'Exploring' : 'Explored', argument: readsText(calls), notes },
+    { context, width },
+  )
 }
 
 function partLines(part: AssistantPart, { item, context, width }: Place): string[] {
@@ -251,6 +259,18 @@ function partLines(part: AssistantPart, { item, context, width }: Place): string
       part satisfies never
       return []
   }
+}
+
+/** `Worked 19 s · 3 files +12 −4 · $0.03`. */
+function workedLines({ theme, worked }: ItemContext, width: number): string[] {
+  if (!worked) return []
+  const { ms, files, added, removed, cost } = worked
+  const spans: Span[] = [{ text: `– Worked ${elapsedText(ms)}`, style: theme.muted }]
+  if (files > 0) {
+    spans.push({ text: ` · ${counted(files, 'file')} `, style: theme.muted }, ...countSpans({ added, removed }, theme))
+  }
+  if (cost > 0) spans.push({ text: ` · ${costText(cost)}`, style: theme.muted })
+  return wrapLine(spans, width).map(paint)
 }
 
 function endLines({ error, stopReason }: AssistantItem, { theme }: ItemContext, width: number): string[] {

@@ -1,4 +1,10 @@
-import type { CallNews } from '@tapetree/session/screen'
+import {
+  changedFiles,
+  groupItems,
+  type CallNews,
+  type GroupedItems,
+  type TranscriptRow,
+} from '@tapetree/session/screen'
 import {
   emptyTranscript,
   type InFlightItem,
@@ -9,7 +15,8 @@ import {
 import { Highlighter } from '../markdown/highlight.ts'
 import type { Theme } from '../theme.ts'
 import { DraftView } from './draft-view.ts'
-import type { ItemContext } from './item-context.ts'
+import { contentText } from '../../text/content-text.ts'
+import type { ItemContext, WorkedRun } from './item-context.ts'
 import { renderItem, noticeLines } from './render-item.ts'
 
 export interface ShownItemsOptions {
@@ -17,6 +24,8 @@ export interface ShownItemsOptions {
   now: () => number
   /** Something must be redrawn, such as code whose grammar has loaded. */
   onChange: () => void
+  /** What the subagent with this description does. */
+  taskNews?: ItemContext['taskNews']
   /** All lines are requested each time, because the terminal scrolls: then all of them are cached. */
   keepsAll?: boolean
 }
@@ -36,6 +45,8 @@ export class ShownItems {
   #isUnfolded = false
   #transcript = emptyTranscript()
   #items: TranscriptItem[] = []
+  /** Reads that follow one another are one row, also across answers. */
+  #grouped: GroupedItems = groupItems([])
   #heights: (number | undefined)[] = []
   readonly #measured = { rows: 0, count: 0 }
   #inFlight: InFlightItem[] = []
@@ -63,6 +74,7 @@ export class ShownItems {
 
   update(transcript: Transcript): void {
     if (transcript.path.items !== this.#transcript.path.items) this.#takeItems(transcript)
+    this.#grouped = groupItems(transcript.path.items, this.#grouped)
     this.#transcript = transcript
     this.#failure = RunFailure.after(transcript, this.#failure)
     this.#liveIndex = transcript.run ? this.#items.findLastIndex(({ type }) => type === 'assistant') : -1
@@ -86,7 +98,9 @@ export class ShownItems {
   linesAt(index: number, width: number): readonly string[] {
     const item = this.#items[index]
     if (!item) return spaced(this.#tailLines(index - this.#items.length, width))
-    const lines = index === this.#liveIndex ? this.#liveLines(item, width) : this.#keptLines(item, { index, width })
+    const lines = this.#isLive(index)
+      ? this.#liveLines(item, { index, width })
+      : this.#keptLines(item, { index, width })
     this.#measure(index, lines.length)
     return lines
   }
@@ -124,6 +138,25 @@ export class ShownItems {
     }
   }
 
+  /** Some of its calls, or of the reads that continue its last row, are active. */
+  #isLive(index: number): boolean {
+    if (index === this.#liveIndex || this.#liveIndex < 0) return index === this.#liveIndex
+    const last = this.#rowsAt(index).at(-1)
+    return last?.type === 'reads' && last.calls.some(({ result }) => !result)
+  }
+
+  #rowsAt(index: number): readonly TranscriptRow[] {
+    const { rows, starts } = this.#grouped
+    return rows.slice(starts[index] ?? rows.length, starts[index + 1] ?? rows.length)
+  }
+
+  /** Whether a run ended with it. */
+  #isEnd(index: number): boolean {
+    const next = this.#items[index + 1]
+    const isLast = next === undefined ? !this.#transcript.run : next.type === 'user'
+    return isLast && this.#items[index]?.type === 'assistant'
+  }
+
   #measure(index: number, height: number): void {
     if (this.#heights[index] === undefined) {
       this.#measured.rows += height
@@ -134,19 +167,25 @@ export class ShownItems {
 
   #keptLines(item: TranscriptItem, { index, width }: { index: number; width: number }): string[] {
     const context = this.#context(item.id)
-    return this.#cache.get(item, `${width} ${context.isUnfolded}`, () => {
+    const rows = item.type === 'assistant' ? this.#rowsAt(index) : undefined
+    const isEnd = this.#isEnd(index)
+    const how = `${width} ${context.isUnfolded} ${rows?.length ?? ''} ${signatureOf(rows?.at(-1))} ${isEnd}`
+    return this.#cache.get(item, how, () => {
       const summarized = summarizedBy(this.#items, index)
-      return spaced(renderItem(item, { ...context, ...(summarized !== undefined && { summarized }) })(width))
+      const worked = isEnd ? workedBy(this.#items, index) : undefined
+      const more = { ...(summarized !== undefined && { summarized }), ...(rows && { rows }), ...(worked && { worked }) }
+      return spaced(renderItem(item, { ...context, ...more })(width))
     })
   }
 
   /** Some of its calls are active: only those are rendered each time. */
-  #liveLines(item: TranscriptItem, width: number): string[] {
+  #liveLines(item: TranscriptItem, { index, width }: { index: number; width: number }): string[] {
     const context = this.#context(item.id)
     const how = `part ${width} ${context.isUnfolded}`
     const live: ItemContext = {
       ...context,
       isLive: true,
+      rows: this.#rowsAt(index),
       callNews: (callId) => this.#news.of(callId),
       remember: (part, draw) => this.#cache.get(part, how, draw),
     }
@@ -162,8 +201,9 @@ export class ShownItems {
   }
 
   #context(id: string): ItemContext & { isUnfolded: boolean } {
-    const { theme, now } = this.#options
-    return { theme, now, highlighter: this.#highlighter, isUnfolded: this.#isUnfolded || this.#unfolded.has(id) }
+    const { theme, now, taskNews } = this.#options
+    const isUnfolded = this.#isUnfolded || this.#unfolded.has(id)
+    return { theme, now, highlighter: this.#highlighter, isUnfolded, ...(taskNews && { taskNews }) }
   }
 }
 
@@ -172,6 +212,38 @@ const maxCachedLines = 20_000
 
 function spaced(lines: readonly string[]): string[] {
   return lines.length === 0 ? [] : [...lines, '']
+}
+
+/** Changes when reads were added to the row, or one of them got its result. */
+function signatureOf(row: TranscriptRow | undefined): string {
+  return row?.type === 'reads' ? `${row.calls.length}/${row.calls.filter(({ result }) => result).length}` : ''
+}
+
+/** From the message of the user to its last answer. Undefined for a short answer without work: it needs no account. */
+function workedBy(items: readonly TranscriptItem[], index: number): WorkedRun | undefined {
+  const worked = { ms: 0, files: 0, added: 0, removed: 0, cost: 0 }
+  const files = new Set<unknown>()
+  let calls = 0
+  let at = index
+  for (; at >= 0 && items[at]?.type !== 'user'; at--) {
+    const item = items[at]
+    if (item?.type === 'gap') return undefined
+    if (item?.type !== 'assistant') continue
+    worked.cost += item.usage?.cost ?? 0
+    for (const part of item.parts) {
+      if (part.type !== 'tool_call') continue
+      calls++
+      if ((part.name !== 'edit' && part.name !== 'write') || !part.result || part.result.isError) continue
+      files.add(part.input['path'])
+      for (const { hunks } of changedFiles(part.input, contentText(part.result.content))) {
+        for (const { type } of hunks.flatMap(({ lines }) => lines)) if (type !== 'context') worked[type]++
+      }
+    }
+  }
+  const [first, last] = [items[at], items[index]].map((item) => Date.parse(item?.timestamp ?? ''))
+  worked.ms = Math.max(0, (last ?? NaN) - (first ?? NaN))
+  worked.files = files.size
+  return calls === 0 || Number.isNaN(worked.ms) ? undefined : worked
 }
 
 /** How many messages a compaction replaces, if all of them are loaded. */

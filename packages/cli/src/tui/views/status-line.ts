@@ -12,6 +12,8 @@ export interface StatusOptions {
   run: StateValues['run'] | undefined
   /** When `run.waitingFor` last changed. */
   waitingSince?: number | undefined
+  /** When something last came from the model. */
+  newsAt?: number | undefined
   width: number
   theme: Theme
   /** Milliseconds since the epoch. */
@@ -24,11 +26,21 @@ export function statusLine(options: StatusOptions): string | undefined {
   const words = runWords(options)
   if (words === undefined) return undefined
   const { run } = transcript
-  const elapsed = run ? ` · ${elapsedText(now - Date.parse(run.timestamp))}` : ''
+  const elapsed = `${run ? ` · ${elapsedText(now - Date.parse(run.timestamp))}` : ''}${quietWords(options)}`
   const isWaiting = transcript.permissions.length > 0 || options.run?.waitingFor?.type === 'resume'
   const style = isWaiting ? theme.warning : theme.accent
   const text = shownWords(words)
   return ` ${style('●')} ${style(fitText(text, Math.max(1, width - 3 - elapsed.length)))}${theme.muted(elapsed)}`
+}
+
+/** Said when a model sends nothing for this long. */
+const quietMs = 10_000
+
+/** How long nothing has come from the model that is to answer. */
+function quietWords({ transcript, run, newsAt, now }: StatusOptions): string {
+  const isModel = transcript.permissions.length === 0 && !run?.waitingFor && callWords(transcript) === undefined
+  if (!isModel || newsAt === undefined || now - newsAt < quietMs) return ''
+  return ` · nothing came for ${elapsedText(now - newsAt)}`
 }
 
 /** The same as text, without colors and not yet harmless: for a screen reader. */
@@ -37,7 +49,7 @@ export function runWords({
   run,
   waitingSince,
   now,
-}: Omit<StatusOptions, 'width' | 'theme'>): string | undefined {
+}: Omit<StatusOptions, 'width' | 'theme' | 'newsAt'>): string | undefined {
   const [asked] = transcript.permissions
   if (asked) return `Waiting for you: ${askedWords(asked)}`
   if (run?.waitingFor) return waitingWords(run.waitingFor, { waitingSince, now })

@@ -164,7 +164,7 @@ describe('live content', () => {
       '',
       'Some **bo',
       '',
-      '○ Preparing a tool call · 3 characters',
+      '○ Preparing a tool call',
       '',
     ])
     view.update(talk.assistant('Some **bold** words.').transcript)
@@ -240,3 +240,46 @@ describe('live content', () => {
     expect(view.render(width)[0]).toBe(`  ${dark.syntax['keyword']?.('return')}`)
   })
 })
+
+describe('a run', () => {
+  test('reads of several answers are one row, and a read that runs is named', () => {
+    const talk = new Talk().user('go').record('run_start', { runStart: { runId: 'r', leafId: null } })
+    talk.assistant(call('a', 'read', { path: 'a.ts' })).result('a', 'one')
+    talk.assistant(call('b', 'read', { path: 'b.ts' })).result('b', 'two')
+    const view = show(talk, { rows: 12 })
+    expect(screen(view).filter(Boolean)).toEqual(['> go', '✓ Explored read 2 files'])
+    talk.assistant(call('c', 'grep', { pattern: 'needle' }))
+    talk.record('tool_start', { toolStart: { runId: 'r', callId: 'c', name: 'grep' } })
+    view.update(talk.transcript)
+    expect(screen(view).join('\n')).toContain('● Exploring read 2 files, sear… · needle')
+    expect(screen(view, 80).join('\n')).toContain('searched 1 time · needle')
+    view.toggleDetails()
+    expect(screen(view).join('\n')).toMatch(/✓ read a\.ts\n {2}one\n✓ read b\.ts\n {2}two\n● grep needle/)
+  })
+
+  test('ends with the time, the changed files and the cost', () => {
+    const talk = new Talk().user('go')
+    talk.message({ ...answer(call('a', 'edit', { path: 'a.ts', oldText: 'x', newText: 'y' })), usage: { cost: 0.02 } })
+    talk.result('a', 'Edited a.ts: 1 replacement.\n\n--- a.ts\n+++ a.ts\n@@ -1 +1,2 @@\n-x\n+y\n+z')
+    talk.message({ ...answer({ type: 'text', text: { content: 'Done.' } }), usage: { cost: 0.01 } })
+    expect(
+      screen(show(talk, { rows: 12 }))
+        .filter(Boolean)
+        .at(-1),
+    ).toBe('– Worked 0 s · 1 file +2 −1 · $0.03')
+    // A conversation without work needs no account.
+    expect(screen(show(new Talk().user('Hi').assistant('Hello.'), { rows: 12 })).join('\n')).not.toContain('Worked')
+  })
+
+  test('the prompt stays in view while its answer scrolls', () => {
+    const talk = new Talk().user('first').assistant('short').user('second prompt').assistant('word\n\n'.repeat(20))
+    const view = show(talk, { rows: 10 })
+    expect(screen(view)[0]).toBe('> second prompt')
+    view.scrollTo('start')
+    expect(screen(view).filter((row) => row.startsWith('>'))).toEqual(['> first', '> second prompt'])
+  })
+})
+
+function answer(...content: unknown[]): Record<string, unknown> {
+  return { role: 'assistant', content }
+}

@@ -1,8 +1,10 @@
 import { truncateToWidth, type Component } from '@earendil-works/pi-tui'
 import { emptyTranscript, type Transcript, type AssistantPart, type TranscriptItem } from '@tapetree/session/view'
 import type { Theme } from '../theme.ts'
-import { ShownItems } from './shown-items.ts'
+import { ShownItems, type ShownItemsOptions } from './shown-items.ts'
 import { callArgument, contentText } from '../../text/content-text.ts'
+import { fitText, padded } from '../../text/display-width.ts'
+import { shownWords } from '../markdown/shown-text.ts'
 
 export interface TranscriptViewOptions {
   theme: Theme
@@ -11,6 +13,7 @@ export interface TranscriptViewOptions {
   onChange?: () => void
   /** The start of the loaded part has come into view, and there is more before it. */
   onOlder?: () => void
+  taskNews?: ShownItemsOptions['taskNews']
 }
 
 /** The conversation, in a window with a number of rows. The cost depends on what is visible and what has changed, not on the length. */
@@ -26,8 +29,8 @@ export class TranscriptView implements Component {
 
   constructor(options: TranscriptViewOptions) {
     this.#options = options
-    const { theme, now, onChange = () => undefined } = options
-    this.#shown = new ShownItems({ theme, now, onChange })
+    const { theme, now, onChange = () => undefined, taskNews } = options
+    this.#shown = new ShownItems({ theme, now, onChange, taskNews })
     this.#scroll = new ScrollPosition(this.#shown)
   }
 
@@ -112,6 +115,8 @@ export class TranscriptView implements Component {
     const { rows } = this.#window
     const lines = this.#visibleLines()
     while (lines.length < rows) lines.push('')
+    const prompt = this.#promptAbove()
+    if (prompt !== undefined) lines[0] = prompt
     return width < narrowest ? lines.map((line) => truncateToWidth(line, width, '')) : lines
   }
 
@@ -131,6 +136,21 @@ export class TranscriptView implements Component {
       return this.#visibleLines()
     }
     return lines
+  }
+
+  /** The message of the user whose answer is in view, while it is above the window itself. */
+  #promptAbove(): string | undefined {
+    const { rows, width } = this.#window
+    if (rows < leastForPrompt) return undefined
+    const { index, row } = this.#scroll.place(this.#window)
+    const { items } = this.#shown
+    let at = Math.min(index, items.length - 1)
+    while (at >= 0 && items[at]?.type !== 'user') at--
+    const item = items[at]
+    if (item?.type !== 'user' || (at === index && row === 0)) return undefined
+    const { theme } = this.#options
+    const text = fitText(shownWords(contentText(item.content)), width - 3)
+    return theme.userMessage(`${theme.accent('>')} ${padded(text, width - 2)}`)
   }
 
   #askForOlder(): void {
@@ -155,6 +175,8 @@ export class TranscriptView implements Component {
 }
 
 const narrowest = 12
+/** In a lower window every row is needed. */
+const leastForPrompt = 8
 const colors = /\u001b\[[0-9;]*m/g
 
 /** The full text of an item, for searching. Not harmless. */
