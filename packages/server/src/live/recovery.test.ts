@@ -1,4 +1,4 @@
-import { AgentSession, onlyModel, allowAll } from '@tapetree/agent'
+import { AgentSession, onlyModel, allowAll, defineTool } from '@tapetree/agent'
 import { FakeClock, script, scriptedModel, type ScriptBuilder } from '@tapetree/agent/testing'
 import { memoryStore, SessionStore, text, type Session } from '@tapetree/session'
 import { fromDisk, type DiskLine } from '@tapetree/session/format'
@@ -12,6 +12,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterEach, describe, expect, test, vi } from 'vitest'
+import { z } from 'zod'
 import { agentSessions } from '../drivers/agent-sessions.ts'
 import { AgentDriver } from '../drivers/agent-driver.ts'
 import { LiveSessions } from './live-sessions.ts'
@@ -335,6 +336,53 @@ describe('a server that takes over from one that has died', () => {
     await recoverAbandoned(sessions, { clock })
     expect((await types(store, id)).at(-1)).toBe('tool')
     expect(handedOver).toEqual([id])
+  })
+
+  test('keeps the session if it is stopped while a command runs that only its machine can go on with', async () => {
+    const { store, clock, ids, handedOver } = taken()
+    const id = await leave(store, inTheMiddle)
+    ids.push(id)
+    const isRunning = Promise.withResolvers<void>()
+    const wait = defineTool({
+      name: 'wait',
+      description: 'Runs for long.',
+      schema: z.looseObject({}),
+      access: () => [],
+      replay: 'reattach',
+      run: (_, { signal }) => {
+        isRunning.resolve()
+        return new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(signal.reason as Error)))
+      },
+    })
+    const suspended = Promise.withResolvers<void>()
+    const model = scriptedModel(script().toolCall('2', 'wait', {}), { clock })
+    const sessions = new LiveSessions({
+      store,
+      clock,
+      create: () => Promise.reject(new Error('not here')),
+      openDriver: async (sessionId) => {
+        const options = { models: onlyModel(model), tools: () => [model.tool('act'), wait], gate: () => allowAll }
+        const agent = await AgentSession.open({ store, sessionId, cwd: '/', hasSubagents: false, ...options })
+        const driver = new AgentDriver({ agent })
+        const perform = driver.perform.bind(driver)
+        const suspend = driver.suspend.bind(driver)
+        return Object.assign(driver, {
+          perform: async (...args: Parameters<typeof perform>) => {
+            const result = await perform(...args)
+            await isRunning.promise
+            void sessions.close()
+            await suspended.promise
+            return result
+          },
+          suspend: () => suspend().finally(suspended.resolve),
+        })
+      },
+    })
+    await recoverAbandoned(sessions, { clock })
+    expect(handedOver).toEqual([])
+    await using left = await store.open(id, { readOnly: true })
+    expect(left.openRun?.runId).toBe('r')
+    expect(await left.currentOwner()).toBeUndefined()
   })
 
   test('hands the session over if it is stopped before it knows what to do, and ends after that', async () => {

@@ -107,7 +107,7 @@ async function takeOver(
     if (step.type !== 'failed' || session.storage.type === 'lost') break
   }
   // Whoever has opened it meanwhile keeps it. A server that is stopped may have begun to continue it.
-  await session.close({ handOver: sessions.isClosing }).finally(() => heldBy(sessions).delete(session.id))
+  await session.close(sessions.isClosing ? { handOver: true } : {}).finally(() => heldBy(sessions).delete(session.id))
   return step
 }
 

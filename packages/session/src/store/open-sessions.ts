@@ -25,13 +25,16 @@ export type ClaimedSession = HeldSession | { type: 'owned'; owner: Owner }
 interface Entry {
   session: Promise<ClaimedSession>
   users: number
-  /** Whether it is handed over instead of closed when its last user leaves. */
-  isHandedOver: boolean
+  /** Whether its last user hands it over: what those who left have wished, if anything. */
+  handOver?: boolean
   closing?: Promise<void>
 }
 
 export interface LeaveOptions {
-  /** Leaves it to another process, as if this one had died. Counts if no other opener is left. */
+  /**
+   * Leaves it to another process, as if this one had died, when the last opener leaves. False: a process on this machine goes
+   * on with it, so that it is not handed over, whatever the other openers wish. Absent: as the others wish.
+   */
   handOver?: boolean
 }
 
@@ -48,11 +51,13 @@ export class OpenSessions {
     for (let entry = this.#entries.get(key); entry; entry = this.#entries.get(key)) {
       if (!entry.closing) {
         entry.users++
+        // It may finish what an earlier opener left to a process on this machine.
+        if (entry.handOver === false) delete entry.handOver
         return entry.session
       }
       await entry.closing
     }
-    const entry: Entry = { session: claim(), users: 1, isHandedOver: false }
+    const entry: Entry = { session: claim(), users: 1 }
     this.#entries.set(key, entry)
     try {
       const session = await entry.session
@@ -64,11 +69,11 @@ export class OpenSessions {
     }
   }
 
-  async leave(key: string, session: HeldSession, { handOver = false }: LeaveOptions = {}): Promise<void> {
+  async leave(key: string, session: HeldSession, { handOver }: LeaveOptions = {}): Promise<void> {
     const entry = this.#entries.get(key)
     // A closed session left the list, and a new one may have its id.
     if (!entry || session.isClosed) return
-    entry.isHandedOver = handOver
+    if (handOver !== undefined && entry.handOver !== false) entry.handOver = handOver
     if (--entry.users <= 0) await this.#close(key, entry)
   }
 
@@ -94,5 +99,5 @@ async function closeSession(entry: Entry): Promise<void> {
   if (session.type === 'owned') return
   session.isClosed = true
   await session.writer.close()
-  await (entry.isHandedOver && session.log.handOver ? session.log.handOver() : session.log.close())
+  await (entry.handOver && session.log.handOver ? session.log.handOver() : session.log.close())
 }

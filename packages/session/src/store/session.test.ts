@@ -112,6 +112,23 @@ describe('sessions of a process that has died', () => {
     await last?.close()
   })
 
+  test.each([
+    ['is handed over if one of its handles says so, even if another one is closed later', [true, undefined], true],
+    ['is handed over if the last handle says so', [undefined, true], true],
+    ['is kept if one handle says that it goes on here, whatever the last one says', [false, true], false],
+    ['is kept if the last handle says that it goes on here', [true, false], false],
+    ['is closed if no handle says anything', [undefined, undefined], false],
+  ] as const)('a session with an open run %s', async (_, wishes, isHandedOver) => {
+    const { store, waiting } = await abandoned(['one'])
+    waiting.length = 0
+    const handles = [await store.open('one'), await store.open('one')]
+    await handles[0]?.append({ type: 'run_start', runStart: { runId: 'r', leafId: null } })
+    for (const [index, handOver] of wishes.entries()) {
+      await handles[index]?.close(handOver === undefined ? {} : { handOver })
+    }
+    expect(waiting).toEqual(isHandedOver ? ['one'] : [])
+  })
+
   test('are opened even if this process had one of them before and cannot close it', async () => {
     const { store, stuck } = await abandoned(['one', 'two'])
     const before = await store.open('one')

@@ -578,14 +578,15 @@ export class Session {
 
   /**
    * With `handOver`, another process may take over what is unfinished: `SessionStore.openAbandoned` returns the session as if
-   * this process had died. Without such a store, or with nothing unfinished, that is the same as without it.
+   * this process had died. Without such a store, or with nothing unfinished, that is the same as without it. With
+   * `handOver: false` it is not handed over, whatever other handles of this process say: a process on this machine goes on.
    */
-  async close({ handOver = false }: { handOver?: boolean } = {}): Promise<void> {
+  async close({ handOver }: { handOver?: boolean } = {}): Promise<void> {
     if (this.#isClosed) return
     this.#isClosed = true
     for (const stop of this.#unsubscribe) stop()
     const isUnfinished = this.openRun !== null || this.inbox.messages.length > 0
-    await this.#parts.release({ handOver: handOver && isUnfinished })
+    await this.#parts.release(handOver === undefined || (handOver && !isUnfinished) ? {} : { handOver })
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
