@@ -32,7 +32,7 @@ import { logRequest, observeRequests } from './observe/requests.ts'
 import { PushService } from './push/push-service.ts'
 import type { EndpointOptions } from './server-options.ts'
 import { RequestProblem } from './util/problem-error.ts'
-import { WsDoor, wsRoute, type FinishedUpgrade } from './ws/ws-door.ts'
+import { hostRoute, WsDoor, wsRoute, type FinishedUpgrade } from './ws/ws-door.ts'
 
 /** All routes and the WebSocket, with the state that the listeners share. They do not depend on how requests arrive. */
 export interface Endpoints {
@@ -49,6 +49,8 @@ export interface Endpoints {
   /** Where other nodes connect. */
   door: BusDoor | undefined
   ws: WsDoor
+  /** Where WebSockets are opened. */
+  sockets: readonly (typeof wsRoute | typeof hostRoute)[]
   closing: AbortController
   nodes: NodeLink | undefined
   log: Log | undefined
@@ -116,7 +118,8 @@ export function openEndpoints(
     clock,
     ...(push && { push }),
   })
-  routes.addSocket(wsRoute.path)
+  const sockets = options.toolHosts ? [wsRoute, hostRoute] : [wsRoute]
+  for (const { path } of sockets) routes.addSocket(path)
   options.addRoutes?.(routes, { closing: closing.signal })
   const hasOwnPage = routes.declared.some(({ method, path }) => method === 'get' && path === '/')
   if (pairing && !hasOwnPage) addPage(routes, options.webApp === false ? undefined : findWebApp())
@@ -124,7 +127,7 @@ export function openEndpoints(
   if (undeclared.length > 0)
     throw new Error(`No access is declared for ${undeclared.join(', ')}. Add these routes with Routes.add.`)
   const onUpgrade = log && ((done: FinishedUpgrade): void => logRequest(log, { ...done, ...upgradeRoute }))
-  const ws = new WsDoor({ gatekeeper, holders, waitingRoom, limits, clock, onUpgrade })
+  const ws = new WsDoor({ gatekeeper, holders, waitingRoom, limits, toolHosts: options.toolHosts, clock, onUpgrade })
   return {
     gatekeeper,
     holders,
@@ -136,6 +139,7 @@ export function openEndpoints(
     origins,
     routes,
     ws,
+    sockets,
     door: options.bus?.door,
     closing,
     nodes,
@@ -234,13 +238,14 @@ export async function drainEndpoints(
 /** Live sessions notify their observers, and end when their lines are on disk. */
 export async function closeEndpoints(
   { holders, limits, push, waitingRoom, ws, closing, nodes }: Endpoints,
-  { tenants, metrics, bus }: EndpointOptions,
+  { tenants, metrics, bus, toolHosts }: EndpointOptions,
 ): Promise<void> {
   closing.abort()
   await push?.close()
   metrics?.close()
   const ended = await Promise.allSettled([...tenants.values()].map((sessions) => sessions.close()))
   nodes?.close()
+  toolHosts?.close()
   await bus?.close()
   ws.close()
   limits.close()

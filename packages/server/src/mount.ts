@@ -9,7 +9,6 @@ import type { Routes } from './http/app.ts'
 import { handlersOf, redirectBelow, removePrefix } from './request-handlers.ts'
 import { requireAuthentication, type HandlerOptions } from './server-options.ts'
 import type { SocketServer } from './server.ts'
-import { wsRoute } from './ws/ws-door.ts'
 
 /** The endpoints of a server without a port, for an existing `node:http` server. */
 export interface ServerHandler extends AsyncDisposable {
@@ -40,7 +39,7 @@ export function createHandler({ prefix = '', ...options }: HandlerOptions): Serv
   let closed: Promise<void> | undefined
   const close = (): Promise<void> => (closed ??= closeEndpoints(endpoints, options))
   return {
-    declared: [...endpoints.routes.declared, wsRoute],
+    declared: [...endpoints.routes.declared, ...endpoints.sockets],
     routes: endpoints.routes,
     handleRequest: (request, response) => {
       if (redirectBelow(request, response, prefix)) return true

@@ -13,6 +13,7 @@ import type { RecoveryPolicy } from './live/recovery.ts'
 import type { Log } from './observe/log.ts'
 import type { Metrics } from './observe/metrics.ts'
 import type { PushOptions } from './push/push-service.ts'
+import type { ToolHosts } from './tool-hosts/tool-hosts.ts'
 import type { TlsOptions } from './tls.ts'
 
 export interface ServerOptions {
@@ -31,6 +32,8 @@ export interface ServerOptions {
    * shutdown.
    */
   bus?: SessionBus
+  /** Lets tool hosts connect, whose folders sessions may use. The server closes it on shutdown. */
+  toolHosts?: ToolHosts
   /** Sends push messages to subscribed browsers when a session needs its user. Absent: none. */
   push?: PushOptions
   /** False: the page at `/` only pairs browsers and lists sessions. Default: the web app, if it was built. */

@@ -25,7 +25,6 @@ import {
   type SocketServerOptions,
 } from './server-options.ts'
 import { loadTls, useCertificate, type CertificateNames, type TlsKeys } from './tls.ts'
-import { wsRoute } from './ws/ws-door.ts'
 import { emitWarning } from './util/problem-error.ts'
 
 /** A server that listens only on a Unix socket. */
@@ -150,7 +149,7 @@ function serve({ url, servers, endpoints, options, clock }: Serving): SocketServ
     (closed ??= shutDown({ servers, graceMs, finish: () => closeEndpoints(endpoints, options) }))
   return {
     url,
-    declared: [...endpoints.routes.declared, wsRoute],
+    declared: [...endpoints.routes.declared, ...endpoints.sockets],
     routes: endpoints.routes,
     drain: (ms) => drainEndpoints(endpoints, options, { ms, clock }),
     close,

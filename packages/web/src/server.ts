@@ -5,7 +5,7 @@ export const baseUrl = new URL('.', location.href).href
 
 export const rest = new RestClient({ baseUrl })
 
-export type Role = 'view' | 'queue' | 'approve' | 'drive' | 'metrics'
+export type Role = 'view' | 'queue' | 'approve' | 'drive' | 'metrics' | 'host'
 
 /** Each includes the rights of the previous ones. */
 const ladder: readonly Role[] = ['view', 'queue', 'approve', 'drive']
@@ -16,6 +16,7 @@ export const rights: Record<Role, { name: string; meaning: string }> = {
   approve: { name: 'Approve', meaning: 'Also answer permission requests and questions.' },
   drive: { name: 'Drive', meaning: 'Everything: prompt, run commands, change the model, invite other devices.' },
   metrics: { name: 'Metrics', meaning: 'Read the metrics, and nothing else.' },
+  host: { name: 'Host', meaning: 'Connect a tool host, and nothing else.' },
 }
 
 export function mayDo(has: Role, needs: Role): boolean {

@@ -10,6 +10,7 @@ import {
   type Role,
   type RunningServer,
 } from '@tapetree/server'
+import { ToolHosts } from '@tapetree/server/tool-hosts'
 import { memoryStore } from '@tapetree/session'
 import { mkdir, readdir, realpath } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -72,6 +73,7 @@ export class Scene {
       tokens,
       ownerTenant: watched,
       metrics: new Metrics(tenants),
+      toolHosts: new ToolHosts(),
       api: { roots: () => [folder] },
     })
     const session = await sessions.create({ cwd: folder, name: 'watched' })

@@ -98,6 +98,7 @@ const lesserRoles: Record<RouteAccess, Role | undefined> = {
   approve: 'queue',
   drive: 'approve',
   metrics: 'approve',
+  host: 'approve',
 }
 
 export function changesSomething({ method, isWebSocket }: Way): boolean {

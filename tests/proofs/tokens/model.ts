@@ -49,13 +49,13 @@ export function granted(creator: Rights, wanted: Wanted): Rights | undefined {
   return isWider(rights, creator) ? undefined : rights
 }
 
-const rank: Record<Role, number> = { metrics: 0, view: 1, queue: 2, approve: 3, drive: 4 }
+const rank: Record<Role, number> = { metrics: 0, host: 0, view: 1, queue: 2, approve: 3, drive: 4 }
 
 export function isWider(rights: Rights, than: Rights): boolean {
   const hasRole =
     rights.role === than.role ||
     than.role === 'drive' ||
-    (than.role !== 'metrics' && rights.role !== 'metrics' && rank[rights.role] <= rank[than.role])
+    (mayView(than) && mayView(rights) && rank[rights.role] <= rank[than.role])
   const isInFolder = than.folder === undefined || `${rights.folder ?? ''}/`.startsWith(`${than.folder}/`)
   const endsInTime = (rights.expiresAt ?? Infinity) <= (than.expiresAt ?? Infinity)
   const names = Object.keys(than.limits) as LimitName[]
@@ -64,5 +64,5 @@ export function isWider(rights: Rights, than: Rights): boolean {
 }
 
 export function mayView({ role }: Rights): boolean {
-  return role !== 'metrics'
+  return role !== 'metrics' && role !== 'host'
 }

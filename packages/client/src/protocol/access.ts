@@ -2,9 +2,9 @@ import { z } from 'zod'
 
 /**
  * Roles of tokens. Each of the first four includes the previous ones: watch, queue messages, answer requests,
- * drive. `metrics` reads only the metrics.
+ * drive. `metrics` reads only the metrics, and `host` only connects a tool host.
  */
-export const roles = ['view', 'queue', 'approve', 'drive', 'metrics'] as const
+export const roles = ['view', 'queue', 'approve', 'drive', 'metrics', 'host'] as const
 export type Role = (typeof roles)[number]
 
 const role = z.enum(roles)

@@ -5,10 +5,10 @@ export { roles, type Role }
 
 const ladder: readonly Role[] = ['view', 'queue', 'approve', 'drive']
 
-/** `metrics` is not a step of the ladder: it includes no other role, and of the others only `drive` includes it. */
+/** `metrics` and `host` are no steps of the ladder: they include no other role, and of the others only `drive` includes them. */
 export function mayDo(has: Role, needs: Role): boolean {
   if (has === needs) return true
-  if (has === 'metrics' || needs === 'metrics') return has === 'drive'
+  if (!ladder.includes(has) || !ladder.includes(needs)) return has === 'drive'
   return ladder.indexOf(has) >= ladder.indexOf(needs)
 }
 

@@ -156,7 +156,7 @@ describe('a token that another one creates', () => {
     expect(await readFile(file, 'utf8')).toBe(before)
   })
 
-  test('has at most the role of its creator; metrics is granted only by drive', async () => {
+  test('has at most the role of its creator; of the others, only drive grants metrics and host', async () => {
     const store = await TokenStore.open({ file })
     const granted: string[] = []
     for (const role of roles) {
@@ -170,7 +170,7 @@ describe('a token that another one creates', () => {
       }
     }
     const ladder = ['view view', 'queue view', 'queue queue', 'approve view', 'approve queue', 'approve approve']
-    expect(granted).toEqual([...ladder, ...roles.map((role) => `drive ${role}`), 'metrics metrics'])
+    expect(granted).toEqual([...ladder, ...roles.map((role) => `drive ${role}`), 'metrics metrics', 'host host'])
   })
 
   test('ends with its creator, over several generations', async () => {

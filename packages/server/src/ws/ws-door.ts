@@ -1,4 +1,5 @@
 import { systemClock, type Clock } from '@tapetree/agent/run'
+import { maxHostMessageBytes } from '@tapetree/agent/tool-host'
 import type { Problem } from '@tapetree/client'
 import { closeCodes, limits, subprotocol } from '@tapetree/client/protocol'
 import { isId } from '@tapetree/session'
@@ -12,7 +13,9 @@ import type { UsageLimits } from '../auth/limits.ts'
 import type { Peer } from '../auth/peer.ts'
 import type { TokenHolders } from '../auth/token-holders.ts'
 import type { WaitingRoom } from '../auth/waiting-room.ts'
+import type { ToolHosts } from '../tool-hosts/tool-hosts.ts'
 import { RequestProblem, problemOf } from '../util/problem-error.ts'
+import { acceptHost } from './host-socket.ts'
 import { RemoteScreen, type RemoteScreenOptions } from './remote-screen.ts'
 
 interface Upgrade {
@@ -37,6 +40,8 @@ export interface WsDoorOptions {
   holders: TokenHolders
   waitingRoom: WaitingRoom
   limits: UsageLimits
+  /** Absent: no tool host can connect. */
+  toolHosts?: ToolHosts | undefined
   clock?: Clock
   /** Called once for every upgrade. */
   onUpgrade?: ((done: FinishedUpgrade) => void) | undefined
@@ -44,6 +49,9 @@ export interface WsDoorOptions {
 
 /** Declared like the routes, for listings of all endpoints. */
 export const wsRoute = { method: 'get', path: '/api/sessions/{id}/ws', access: 'view' } as const
+
+/** Where tool hosts connect. */
+export const hostRoute = { method: 'get', path: '/api/tool-hosts/ws', access: 'host' } as const
 
 /** A socket that takes no byte for this long, with some waiting, is ended. */
 const stallMs = 60_000
@@ -56,6 +64,7 @@ export class WsDoor {
   readonly #options: WsDoorOptions
   readonly #clock: Clock
   readonly #server: WebSocketServer
+  readonly #hostServer: WebSocketServer
   readonly #screens = new Set<RemoteScreen>()
   readonly #closing = new AbortController()
   readonly #upgrades = new WeakMap<IncomingMessage, Upgrade>()
@@ -64,9 +73,12 @@ export class WsDoor {
     this.#options = options
     this.#clock = options.clock ?? systemClock
     this.#server = new WebSocketServer(serverOptions)
-    this.#server.on('headers', (headers, request) => {
-      headers.push(`X-Request-Id: ${this.#upgrades.get(request)?.requestId ?? ''}`)
-    })
+    this.#hostServer = new WebSocketServer({ ...serverOptions, maxPayload: maxHostMessageBytes })
+    for (const server of [this.#server, this.#hostServer]) {
+      server.on('headers', (headers, request) => {
+        headers.push(`X-Request-Id: ${this.#upgrades.get(request)?.requestId ?? ''}`)
+      })
+    }
     void this.#watchStalled()
   }
 
@@ -98,8 +110,11 @@ export class WsDoor {
   #admit(request: IncomingMessage, socket: Socket, { head, peer, identified }: Upgrade): void {
     const visit: Visit = { peer, method: 'GET', isUpgrade: true, header: (name) => headerOf(request, name) }
     try {
-      const sessionId = sessionIdIn(request.url)
-      const admitted = this.#options.gatekeeper.admit(visit, wsRoute.access, identified)
+      const { toolHosts } = this.#options
+      const isHost = toolHosts !== undefined && request.url === hostRoute.path
+      const sessionId = isHost ? '' : sessionIdIn(request.url)
+      const route = isHost ? hostRoute : wsRoute
+      const admitted = this.#options.gatekeeper.admit(visit, route.access, identified)
       const { caller } = admitted
       const { limits } = this.#options
       const sessions = limits.sessionsOf(caller)
@@ -109,6 +124,12 @@ export class WsDoor {
       this.#options.waitingRoom.admit(socket)
       const clock = this.#clock
       this.#finished(request, 101, caller)
+      if (isHost) {
+        this.#hostServer.handleUpgrade(request, socket, head, (webSocket) =>
+          this.#openHost(webSocket, toolHosts, admitted),
+        )
+        return
+      }
       this.#server.handleUpgrade(request, socket, head, (webSocket) =>
         this.#open({ socket: webSocket, stream: socket, caller, sessions, limits, sessionId, clock }, admitted),
       )
@@ -128,11 +149,17 @@ export class WsDoor {
     })
   }
 
+  #openHost(socket: WebSocket, toolHosts: ToolHosts, admitted: Admitted): void {
+    const release = this.#options.holders.hold(admitted, () => socket.close(closeCodes.auth, 'the token is over'))
+    acceptHost(socket, { toolHosts, tenant: admitted.caller.tenant, clock: this.#clock, closed: release })
+  }
+
   /** Closes remaining sockets. Those of live sessions were closed by their session. */
   close(): void {
     this.#closing.abort()
     for (const screen of this.#screens) screen.close(closeCodes.restart, 'the server is restarting')
     this.#server.close()
+    this.#hostServer.close()
   }
 
   /** Browsers do not see the status of a failed upgrade: clients of our protocol get the reason in a close frame. */

@@ -44,8 +44,9 @@ export const tokenCommands: readonly CommandSpec[] = [
       {
         name: 'role',
         value: 'role',
-        choices: ['view', 'queue', 'approve', 'drive', 'metrics'],
-        description: 'what the client may do: watch, queue messages, answer requests, everything, or only read metrics',
+        choices: ['view', 'queue', 'approve', 'drive', 'metrics', 'host'],
+        description:
+          'what the client may do: watch, queue messages, answer requests, everything, only read metrics, or only connect a tool host',
         default: 'view',
       },
       { name: 'name', value: 'name', description: 'a name for people, such as that of the device' },

@@ -12,6 +12,7 @@ const rights = {
   approve: ['Approve', 'Watch, queue messages, answer permission requests and questions.'],
   drive: ['Drive', 'Everything: prompt, run commands, change the model, invite other devices.'],
   metrics: ['Metrics', 'Read the metrics, and nothing else.'],
+  host: ['Host', 'Connect a tool host, and nothing else.'],
 }
 
 class Problem extends Error {
@@ -96,7 +97,7 @@ async function offer(given) {
   const { role } = await ask('api/pair/preview', { code: given })
   code = given
   const names = Object.keys(rights)
-  const offered = role === 'metrics' ? ['metrics'] : names.slice(0, names.indexOf(role) + 1).reverse()
+  const offered = role === 'metrics' || role === 'host' ? [role] : names.slice(0, names.indexOf(role) + 1).reverse()
   part('roles').replaceChildren(
     ...offered.map((name) =>
       element(
@@ -175,7 +176,7 @@ async function enter() {
   part('attach').textContent = 'tapetree attach ' + base
   tell()
   show('list')
-  if (caller.role !== 'metrics') follow()
+  if (caller.role !== 'metrics' && caller.role !== 'host') follow()
 }
 
 const sessions = new Map()

@@ -1,0 +1,141 @@
+import { mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { RemoteWorkspace, ToolHost } from '@tapetree/agent/tool-host'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { LocalNetwork } from '../bus/local-bus.ts'
+import { runRemotely } from './testing/run-remotely.ts'
+import { ToolHosts, type HostConnection } from './tool-hosts.ts'
+
+let root: string
+let folder: string
+const cleanUps: (() => unknown)[] = []
+
+beforeEach(() => {
+  root = realpathSync(mkdtempSync(join(tmpdir(), 'tool-hosts-')))
+  folder = join(root, 'project')
+  mkdirSync(folder)
+})
+afterEach(async () => {
+  for (const cleanUp of cleanUps.splice(0).reverse()) await cleanUp()
+  rmSync(root, { recursive: true, force: true })
+})
+
+async function openHost(name = 'laptop'): Promise<ToolHost> {
+  const host = await ToolHost.open({ dataFolder: join(root, name), name, workspaces: { app: folder }, mode: 'auto' })
+  cleanUps.push(() => host.close())
+  return host
+}
+
+/** Servers of one service. */
+function openServers(count: number): ToolHosts[] {
+  const network = new LocalNetwork()
+  return Array.from({ length: count }, (_, index) => {
+    const bus = network.join(`node${index}`)
+    const hosts = new ToolHosts({ bus })
+    cleanUps.push(async () => {
+      hosts.close()
+      await bus.close()
+    })
+    return hosts
+  })
+}
+
+/** The returned function cuts the connection. */
+function connect(host: ToolHost, hosts: ToolHosts, tenant = 'default'): () => void {
+  const link = { send: (text: string) => queueMicrotask(() => take(text)) }
+  const cut = (): void => {
+    host.leave(link)
+    end()
+  }
+  const connection: HostConnection = {
+    send: (text) => queueMicrotask(() => host.take(text, link)),
+    close: () => host.leave(link),
+  }
+  const { take, end } = hosts.accept(tenant, connection)
+  host.join(link)
+  return cut
+}
+
+function workspaceOn(host: ToolHost, hosts: ToolHosts): RemoteWorkspace {
+  const { id: hostId, name: hostName, platform } = host.hello
+  const reference = { name: 'app', hostId, hostName, folder, platform }
+  const remote = new RemoteWorkspace(reference, hosts.channel('default', hostId))
+  cleanUps.push(() => remote.close())
+  return remote
+}
+
+const ready = (remote: RemoteWorkspace): Promise<void> => remote.ready(AbortSignal.timeout(20_000))
+
+test('a session uses a host that is connected to its server', async () => {
+  const hosts = new ToolHosts()
+  const host = await openHost()
+  connect(host, hosts)
+  const remote = workspaceOn(host, hosts)
+  await ready(remote)
+  expect(hosts.list('default')).toEqual([host.hello])
+  expect(await runRemotely(remote, 'echo here; exit 3').output).toMatchObject({
+    content: expect.stringMatching(/here[^]*3/),
+  })
+})
+
+test('a session uses a host that is connected to another server', async () => {
+  const [first, second] = openServers(2) as [ToolHosts, ToolHosts]
+  const host = await openHost()
+  connect(host, first)
+  const remote = workspaceOn(host, second)
+  await ready(remote)
+  expect(second.list('default')).toEqual([host.hello])
+  const { output, observed } = runRemotely(remote, 'echo here; exit 3')
+  expect(await output).toMatchObject({ content: expect.stringMatching(/here[^]*3/) })
+  expect(observed.join('')).toBe('here\n')
+})
+
+test('a server that starts later hears of the hosts of the others', async () => {
+  const network = new LocalNetwork()
+  const open = (node: string): ToolHosts => {
+    const hosts = new ToolHosts({ bus: network.join(node) })
+    cleanUps.push(() => hosts.close())
+    return hosts
+  }
+  const host = await openHost()
+  connect(host, open('first'))
+  await ready(workspaceOn(host, open('second')))
+})
+
+test('a command goes on while its host changes the server, and its result arrives', async () => {
+  const [first, second, third] = openServers(3) as [ToolHosts, ToolHosts, ToolHosts]
+  const host = await openHost()
+  const cut = connect(host, first)
+  const remote = workspaceOn(host, third)
+  await ready(remote)
+  const command = 'echo x >> ledger; echo begun; until test -e go; do sleep 0.02; done; exit 4'
+  const { output, observed } = runRemotely(remote, command)
+  await expect.poll(() => observed.join('')).toBe('begun\n')
+  cut()
+  await expect.poll(() => remote.problem).toBe('The tool host laptop cannot be reached.')
+  connect(host, second)
+  await ready(remote)
+  writeFileSync(join(folder, 'go'), '')
+  expect(await output).toMatchObject({ content: expect.stringMatching(/begun[^]*4/), isError: true })
+  expect(readFileSync(join(folder, 'ledger'), 'utf8')).toBe('x\n')
+})
+
+test('a host belongs to its tenant', async () => {
+  const hosts = new ToolHosts()
+  const host = await openHost()
+  connect(host, hosts, 'other')
+  await expect.poll(() => hosts.list('other')).toEqual([host.hello])
+  expect(hosts.list('default')).toEqual([])
+  expect(hosts.channel('default', host.hello.id).hello).toBeUndefined()
+})
+
+test('a host that begins with anything but its introduction is refused', () => {
+  const closed: string[] = []
+  const hosts = new ToolHosts()
+  for (const text of ['{"type":"done","id":"12345678","outcome":{"output":"x","records":[],"blobs":[]}}']) {
+    hosts.accept('default', { send: () => undefined, close: (reason) => closed.push(reason) }).take(text)
+  }
+  expect(closed).toEqual([expect.stringContaining('version')])
+  expect(hosts.list('default')).toEqual([])
+})

@@ -1,0 +1,267 @@
+import {
+  hostMessage,
+  parseMessage,
+  toolHostProtocol,
+  type ChannelEvent,
+  type HostChannel,
+  type HostHello,
+  type HostRequest,
+} from '@tapetree/agent/tool-host'
+import { systemClock, type Clock } from '@tapetree/agent/run'
+import { Listeners } from '@tapetree/session/util/listeners'
+import type { SessionBus } from '../bus/session-bus.ts'
+import { emitWarning } from '../util/problem-error.ts'
+
+/** The connection of a tool host to this server. */
+export interface HostConnection {
+  send(text: string): void
+  close(reason: string): void
+}
+
+export interface ToolHostsOptions {
+  /** Lets sessions of this server use hosts that are connected to another one. */
+  bus?: SessionBus
+  clock?: Clock
+}
+
+/** A host that is connected to this server or to another one. */
+interface KnownHost {
+  hello: HostHello
+  /** Differs for each connection. */
+  link: string
+  /** Of a host that is connected here. */
+  connection?: HostConnection
+  /** Of a host elsewhere: when its server last mentioned it. */
+  heardAt: number
+}
+
+/** What servers tell each other about hosts. */
+type Announcement =
+  | { type: 'up'; tenant: string; link: string; hello: HostHello }
+  | { type: 'down'; tenant: string; link: string; id: string }
+  | { type: 'who' }
+
+const announcements = 'tool-hosts'
+const announceMs = 5000
+/** A host whose server has not mentioned it for this long cannot be reached. */
+const forgetMs = 12_000
+
+/**
+ * The tool hosts that are connected to this server, and to the other servers of the service. Losing the bus loses nothing: a session that
+ * does not hear of its host waits for it, and sends its calls again when it does.
+ */
+export class ToolHosts {
+  readonly #bus: SessionBus | undefined
+  readonly #clock: Clock
+  readonly #hosts = new Map<string, KnownHost>()
+  readonly #channels = new Map<string, Channel>()
+  readonly #stops: (() => void)[] = []
+  readonly #closing = new AbortController()
+  readonly #subscribed = new Set<string>()
+  #links = 0
+
+  constructor({ bus, clock = systemClock }: ToolHostsOptions = {}) {
+    this.#bus = bus
+    this.#clock = clock
+    if (bus) void this.#share(bus).catch(emitWarning)
+  }
+
+  /** The hosts that can be reached. */
+  list(tenant: string): HostHello[] {
+    return [...this.#hosts].flatMap(([key, { hello }]) => (tenantOf(key) === tenant ? [hello] : []))
+  }
+
+  /** The way to one host, which need not be there. */
+  channel(tenant: string, id: string): HostChannel {
+    const key = keyOf(tenant, id)
+    const known = this.#channels.get(key)
+    if (known) return known
+    const channel = new Channel(
+      () => this.#hosts.get(key)?.hello,
+      (request) => this.#send(key, request),
+    )
+    this.#channels.set(key, channel)
+    this.#listenTo(key)
+    return channel
+  }
+
+  /** A host has connected here. The returned functions take its messages and its end. */
+  accept(tenant: string, connection: HostConnection): { take: (text: string) => void; end: () => void } {
+    const link = `${this.#bus?.node ?? 'here'}-${process.pid}-${++this.#links}`
+    let key: string | undefined
+    return {
+      take: (text) => {
+        const message = parseMessage(hostMessage, text)
+        if (!message) return
+        if (key !== undefined) {
+          if (message.type !== 'hello') this.#received(key, text)
+          return
+        }
+        if (message.type !== 'hello' || message.protocol !== toolHostProtocol) {
+          return connection.close(`This server speaks version ${toolHostProtocol} of the protocol of tool hosts.`)
+        }
+        key = keyOf(tenant, message.id)
+        this.#joined(key, { hello: message, link, connection, heardAt: Infinity })
+      },
+      end: () => {
+        if (key !== undefined && this.#hosts.get(key)?.link === link) this.#left(key)
+      },
+    }
+  }
+
+  close(): void {
+    this.#closing.abort()
+    for (const { connection } of this.#hosts.values()) connection?.close('the server is shutting down')
+    for (const stop of this.#stops) stop()
+  }
+
+  #joined(key: string, host: KnownHost): void {
+    const before = this.#hosts.get(key)
+    this.#hosts.set(key, host)
+    // The host has come back before its old connection was seen to be gone.
+    before?.connection?.close('the host has connected again')
+    if (host.connection) {
+      this.#announce(key, host)
+      this.#forwardTo(key)
+    }
+    this.#channels.get(key)?.notify({ type: 'up' })
+  }
+
+  #left(key: string): void {
+    const host = this.#hosts.get(key)
+    this.#hosts.delete(key)
+    if (host?.connection) {
+      this.#publish({ type: 'down', tenant: tenantOf(key), link: host.link, id: host.hello.id })
+    }
+    this.#channels.get(key)?.notify({ type: 'down' })
+  }
+
+  /** A message of a host that is connected here, for the sessions here and elsewhere. */
+  #received(key: string, text: string): void {
+    this.#bus?.publish(fromHost(key), Buffer.from(text))
+    this.#channels.get(key)?.take(text)
+  }
+
+  #send(key: string, request: HostRequest): void {
+    const host = this.#hosts.get(key)
+    const text = JSON.stringify(request)
+    if (host?.connection) host.connection.send(text)
+    else if (host) this.#bus?.publish(toHost(key), Buffer.from(text))
+  }
+
+  async #share(bus: SessionBus): Promise<void> {
+    const stop = await bus.subscribe(announcements, (message) => this.#heard(message))
+    this.#stops.push(
+      stop,
+      // Calls are sent again: messages may have been lost.
+      bus.onGap(() => {
+        for (const [key, channel] of this.#channels) if (this.#hosts.has(key)) channel.notify({ type: 'up' })
+      }),
+    )
+    this.#publish({ type: 'who' })
+    while (!this.#closing.signal.aborted) {
+      await this.#clock.wait(announceMs, this.#closing.signal).catch(() => undefined)
+      this.#announceAll()
+      for (const [key, { heardAt }] of this.#hosts) if (heardAt < this.#clock.now() - forgetMs) this.#left(key)
+    }
+  }
+
+  #heard(message: Uint8Array): void {
+    const said = JSON.parse(Buffer.from(message).toString()) as Announcement
+    switch (said.type) {
+      case 'who':
+        return this.#announceAll()
+      case 'down': {
+        const key = keyOf(said.tenant, said.id)
+        if (this.#hosts.get(key)?.link === said.link) this.#left(key)
+        return
+      }
+      case 'up': {
+        const { tenant, link, hello } = said
+        const key = keyOf(tenant, hello.id)
+        const known = this.#hosts.get(key)
+        const heardAt = this.#clock.now()
+        if (known?.link === link) known.heardAt = heardAt
+        // A connection here is newer: a host that goes elsewhere ends it first, or it is found to be dead.
+        else if (!known?.connection) this.#joined(key, { hello, link, heardAt })
+        return
+      }
+      default:
+        said satisfies never
+    }
+  }
+
+  #announceAll(): void {
+    for (const [key, host] of this.#hosts) if (host.connection) this.#announce(key, host)
+  }
+
+  #announce(key: string, { link, hello }: KnownHost): void {
+    this.#publish({ type: 'up', tenant: tenantOf(key), link, hello })
+  }
+
+  #publish(said: Announcement): void {
+    if (!this.#closing.signal.aborted) this.#bus?.publish(announcements, Buffer.from(JSON.stringify(said)))
+  }
+
+  /** Takes the messages of sessions elsewhere to a host that is connected here. */
+  #forwardTo(key: string): void {
+    this.#subscribe(toHost(key), (text) => this.#hosts.get(key)?.connection?.send(text))
+  }
+
+  #listenTo(key: string): void {
+    this.#subscribe(fromHost(key), (text) => this.#channels.get(key)?.take(text))
+  }
+
+  #subscribe(topic: string, take: (text: string) => void): void {
+    if (!this.#bus || this.#subscribed.has(topic)) return
+    this.#subscribed.add(topic)
+    this.#bus
+      .subscribe(topic, (message) => take(Buffer.from(message).toString()))
+      .then(
+        (stop) => this.#stops.push(stop),
+        // The bus is closed.
+        () => undefined,
+      )
+  }
+}
+
+class Channel implements HostChannel {
+  readonly #listeners = new Listeners<ChannelEvent>(emitWarning)
+  readonly #hello: () => HostHello | undefined
+  readonly send: (request: HostRequest) => void
+
+  constructor(hello: () => HostHello | undefined, send: (request: HostRequest) => void) {
+    this.#hello = hello
+    this.send = send
+  }
+
+  get hello(): HostHello | undefined {
+    return this.#hello()
+  }
+
+  subscribe(listener: (event: ChannelEvent) => void): () => void {
+    return this.#listeners.add(listener)
+  }
+
+  notify(event: ChannelEvent): void {
+    this.#listeners.notify(event)
+  }
+
+  /** Ignores what is malformed. */
+  take(text: string): void {
+    const message = parseMessage(hostMessage, text)
+    if (message) this.notify({ type: 'message', message })
+  }
+}
+
+/** Hosts belong to tenants: two tenants may have hosts with the same id. */
+function keyOf(tenant: string, id: string): string {
+  return `${encodeURIComponent(tenant)}/${id}`
+}
+
+function tenantOf(key: string): string {
+  return decodeURIComponent(key.slice(0, key.indexOf('/')))
+}
+
+const toHost = (key: string): string => `to-host/${key}`
+const fromHost = (key: string): string => `from-host/${key}`
