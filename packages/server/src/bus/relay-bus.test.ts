@@ -1,15 +1,19 @@
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer, type Server } from 'node:http'
+import { createServer as createTlsServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { WebSocket } from 'ws'
 import { encodeFrame, PieceSplitter } from './frames.ts'
 import { busPath, RelayBus, type RelayBusOptions, type RelayPeer } from './relay-bus.ts'
+import { makeCertificate } from '../self-signed.ts'
 import { testSessionBus } from './testing/bus-contract.ts'
 import { TcpProxy } from './testing/tcp-proxy.ts'
 
 const secret = 'a secret of the tests, with 32 characters and more'
+/** For `127.0.0.1`, as `tapetree serve` makes it. */
+const certificate = makeCertificate(['127.0.0.1'], Date.now())
 const bytes = (text: string): Uint8Array => new TextEncoder().encode(text)
 
 /** Nodes that reach each other through connections that can be interrupted. */
@@ -280,3 +284,58 @@ describe('relay between nodes', () => {
 
 /** A busy machine is slow, not wrong. */
 const slackMs = 6000
+
+describe('nodes that reach each other over TLS', () => {
+  /** Two nodes whose servers have a certificate that nobody has signed but themselves. */
+  async function pair(options: Partial<RelayBusOptions>): Promise<{ buses: [RelayBus, RelayBus]; problems: string[] }> {
+    const problems: string[] = []
+    const buses: RelayBus[] = []
+    const peers: RelayPeer[] = []
+    for (const node of ['a', 'b']) {
+      const server = createTlsServer(certificate)
+      server.on('upgrade', (request, socket, head) => {
+        buses.find((bus) => bus.node === node)?.upgrade(request, socket, head)
+      })
+      server.listen(0, '127.0.0.1')
+      await once(server, 'listening')
+      onTestFinished(() => {
+        server.closeAllConnections()
+        server.close()
+      })
+      peers.push({ node, url: `https://127.0.0.1:${(server.address() as AddressInfo).port}` })
+      const others = (): RelayPeer[] => peers.filter((peer) => peer.node !== node)
+      const report = (problem: string): void => void problems.push(problem)
+      const bus = new RelayBus({ node, peers: async () => others(), secret, report, ...options })
+      onTestFinished(() => bus.close())
+      buses.push(bus)
+    }
+    for (const bus of buses) await bus.connect()
+    return { buses: buses as [RelayBus, RelayBus], problems }
+  }
+
+  test('exchange messages and requests if they trust the certificate', async () => {
+    const { buses } = await pair({ ca: certificate.cert })
+    const [a, b] = buses
+    await vi.waitFor(() => expect([a.connected, b.connected]).toEqual([['b'], ['a']]), { timeout: 20_000 })
+    const heard = Promise.withResolvers<string>()
+    await b.subscribe('t', (message, from) => heard.resolve(`${from}: ${Buffer.from(message).toString()}`))
+    await vi.waitFor(
+      () => {
+        a.publish('t', bytes('hello'))
+        return Promise.race([heard.promise, Promise.reject(new Error('not yet'))])
+      },
+      { timeout: 20_000 },
+    )
+    expect(await heard.promise).toBe('a: hello')
+    b.answer(async (message) => bytes(`${Buffer.from(message).toString()}!`))
+    expect(Buffer.from(await a.request('b', bytes('ping'))).toString()).toBe('ping!')
+  })
+
+  test('do not connect if they do not trust it, and say so', async () => {
+    const { buses, problems } = await pair({})
+    await vi.waitFor(() => expect(problems.join()).toMatch(/self.signed certificate/), { timeout: 20_000 })
+    for (const bus of buses) expect(bus.connected).toEqual([])
+    const [a] = buses
+    await expect(a.request('b', bytes('ping'), { timeoutMs: 500 })).rejects.toMatchObject({ code: 'unreachable' })
+  })
+})

@@ -233,6 +233,8 @@ export class RelayBus implements SessionBus {
       // A node that is gone stays in the list for a while.
       if (error instanceof WrongSecret || error instanceof SyntaxError || error instanceof TypeError) {
         this.#reportOnce(`The node ${peer.node} cannot be joined: ${error.message}`)
+      } else if (isUntrusted(error)) {
+        this.#reportOnce(`The node ${peer.node} cannot be joined, its certificate is not trusted: ${error.message}`)
       }
     }
   }
@@ -373,3 +375,9 @@ const listMs = 5000
 /** Connections that have not proved to know the secret. */
 const maxStrangers = 64
 const defaultMaxWaitingBytes = 64 * 1024 * 1024
+
+/** Whether a TLS connection failed because of the certificate of the other end. */
+function isUntrusted(error: unknown): error is Error {
+  const code = error instanceof Error && 'code' in error ? String(error.code) : ''
+  return /CERT|^UNABLE_TO_/.test(code)
+}
