@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url'
 import { untilStopped } from '../pg-faults/processes.ts'
 import type { NodeOptions, Order, Word } from './words.ts'
 
-const program = fileURLToPath(new URL('node-process.ts', import.meta.url))
+const ownProgram = fileURLToPath(new URL('node-process.ts', import.meta.url))
 
 /** A server of a service in another process, seen from whoever is going to kill it. */
 export class ServedNode {
@@ -20,8 +20,12 @@ export class ServedNode {
   readonly #closed: Promise<void>
   #status = Promise.withResolvers<number>()
 
-  /** It loads the program, and waits until it is told to serve. `enter` starts it on another machine. */
-  constructor(name: string, { compileCache, enter = [] }: { compileCache: string; enter?: readonly string[] }) {
+  /**
+   * It loads the program, and waits until it is told to serve. `enter` starts it on another machine, `program` is that of
+   * another build.
+   */
+  constructor(name: string, options: { compileCache: string; enter?: readonly string[]; program?: string }) {
+    const { compileCache, enter = [], program = ownProgram } = options
     this.name = name
     const command: string[] = [...enter, process.execPath, '-C', '@tapetree/source', program]
     const [first = '', ...rest] = command
