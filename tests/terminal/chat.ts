@@ -56,6 +56,6 @@ export async function expectScreen(terminal: Terminal, name: string, home: FakeH
     // Only what has taken more than a second says how long.
     .replaceAll(/ · \d+ s\b/g, '')
     // What was used is told a moment after the answer.
-    .replaceAll(/ · \d+% of context| · < \$0\.01/g, '')
+    .replaceAll(/ · \d+% of context| · \d+ tokens| · < \$0\.01/g, '')
   await expect(screen).toMatchFileSnapshot(`golden/${name}.txt`)
 }

@@ -35,6 +35,11 @@ export class Tmux implements AsyncDisposable {
     return `${(await tmux(this.#server, ['capture-pane', '-p'])).trimEnd()}\n`
   }
 
+  /** The title of the terminal. */
+  async title(): Promise<string> {
+    return (await tmux(this.#server, ['display-message', '-p', '#{pane_title}'])).trimEnd()
+  }
+
   async type(text: string): Promise<void> {
     await tmux(this.#server, ['send-keys', '-l', '--', text])
   }

@@ -1,3 +1,6 @@
+/** The title of the terminal: our own words, and the folder of a proof. */
+export const ownTitle = String.raw`(?:● |\? \(\d+\) )?tapetree · [\w.-]+`
+
 /** What the app itself sends beside text and colours: where the cursor goes, what is cleared, which modes are on. Nothing else. */
 const screenControl = [
   String.raw`\u001b\[\d*(?:;\d*)?[ABCDGHJK]`,
@@ -7,6 +10,8 @@ const screenControl = [
   String.raw`\u001b\[>\d+u|\u001b\[<u|\u001b\[\?u|\u001b\[c|\u001b\[>4;[02]m`,
   // Asks for the size of a cell and for the background, once each.
   String.raw`\u001b\[16t|\u001b\]11;\?\u0007|\u001b\[\?996n`,
+  // Keeps the title of the terminal, sets ours, which has only the name of the folder, and brings back the other.
+  String.raw`\u001b\[2[23];0t|\u001b\]0;${ownTitle}\u0007`,
   // The end of a link, after every row.
   String.raw`\u001b\]8;;\u0007`,
 ].join('|')

@@ -4,6 +4,7 @@ import { installKeybindings } from './key-actions.ts'
 import { Completion } from '../input/completion.ts'
 import { Composer } from '../input/composer.ts'
 import { Appearance } from './appearance.ts'
+import { Attention } from './attention.ts'
 import { assembleCore, type ChatCore } from '../chat/chat-core.ts'
 import { ChatScreen } from './chat-screen.ts'
 import { Dialogs } from './dialogs.ts'
@@ -45,10 +46,11 @@ export class ChatApp {
 
   /** Restores the terminal and leaves the last answer on it. May be called at any time, and repeatedly. */
   restore(): void {
-    const { drawing, screen, tui } = this.#parts
+    const { attention, drawing, screen, tui } = this.#parts
     drawing.stop()
     if (this.#isRestored) return
     this.#isRestored = true
+    attention.stop()
     screen.finish()
     if (tui instanceof TuiMainScreen) tui.renderNow()
     tui.stop()
@@ -56,22 +58,26 @@ export class ChatApp {
 
   /** Hands the terminal to the shell for a while. */
   pause(): void {
-    if (!this.#isRestored) this.#parts.tui.stop({ preserveScreen: true })
+    if (this.#isRestored) return
+    this.#parts.attention.stop()
+    this.#parts.tui.stop({ preserveScreen: true })
   }
 
   /** Takes the terminal back. */
   resume(): void {
     if (this.#isRestored) return
     this.#parts.tui.start()
+    this.#parts.attention.start()
     this.#parts.tui.requestRender(true)
   }
 
   #start(): void {
-    const { tui, screen } = this.#parts
+    const { attention, tui, screen } = this.#parts
     if (tui instanceof TuiAltScreen) tui.setLayoutRoot(screen)
     else tui.addChild(screen)
     tui.setFocus(screen)
     tui.start()
+    attention.start()
     tui.renderNow()
   }
 
@@ -89,6 +95,7 @@ export class ChatApp {
 /** The parts that the chat itself uses. */
 interface ChatParts extends ChatCore {
   tui: TUI
+  attention: Attention
   drawing: Drawing
   screen: ChatScreen
   composer: Composer
@@ -98,7 +105,8 @@ interface ChatParts extends ChatCore {
 
 /** Assembles a chat: creates its parts and connects them. */
 function assembleChat(options: ChatOptions, terminal: Terminal): ChatParts {
-  const { source, look, cwd } = options
+  const { source, look, cwd, env } = options
+  const attention = new Attention({ terminal, env, reportsFocus: look.altScreen, now: options.now ?? Date.now })
   const tui = look.altScreen ? new TuiAltScreen(terminal, true) : new TuiMainScreen(terminal, true)
   const drawing = new Drawing(tui, { showsTime: () => session.isBusy || !activities.isIdle })
   const { request: draw, requestAll: onRedraw } = drawing
@@ -117,6 +125,11 @@ function assembleChat(options: ChatOptions, terminal: Terminal): ChatParts {
       panels.follow()
       dialogs.sync()
       rewinding.sync()
+      attention.update({
+        folder: session.cwd ?? cwd,
+        isBusy: session.isBusy,
+        requests: handle.transcript.permissions.map(({ requestId }) => requestId),
+      })
       if (pane.scrolling?.isAtNewest) loaded.trim(handle)
       draw()
     },
@@ -228,7 +241,7 @@ function assembleChat(options: ChatOptions, terminal: Terminal): ChatParts {
     footer: (width) => lines.footer(width),
     onInput: (data) => keys.press(data),
   })
-  return { ...core, tui, drawing, screen, composer, openers, sender }
+  return { ...core, tui, attention, drawing, screen, composer, openers, sender }
 }
 
 function trueNotices({ notices = [] }: ChatOptions): string[] {

@@ -2,6 +2,7 @@ import type { WaitingFor, SessionHandle } from '@tapetree/client'
 import type { SessionInfo } from '@tapetree/session'
 import type { SessionSource } from '../../session-source.ts'
 import { footerLine } from '../views/footer.ts'
+import { GitBranch } from './git-branch.ts'
 import { queueOf } from './queue-state.ts'
 import { waitingLines } from '../views/waiting-lines.ts'
 import { statusLine } from '../views/status-line.ts'
@@ -28,10 +29,12 @@ export class SessionLines {
   readonly #windows = new Map<string, number | undefined>()
 
   readonly #subagents: Subagents
+  readonly #branch: GitBranch
 
   constructor(options: SessionLinesOptions) {
     this.#options = options
     this.#subagents = new Subagents(options)
+    this.#branch = new GitBranch(options.now)
   }
 
   status(width: number): string[] {
@@ -71,7 +74,10 @@ export class SessionLines {
     const own = handle.state('usage') ?? transcript.usage
     return footerLine({
       config: handle.state('config'),
-      usage: { cost: own.cost + this.#subagents.costOf(handle, session.cwd) },
+      usage: { cost: own.cost + this.#subagents.costOf(handle, session.cwd), tokens: tokensOf(own) },
+      folder: session.cwd,
+      branch: this.#branch.of(session.localFolder),
+      name: transcript.name === '' ? undefined : transcript.name,
       contextTokens: contextTokensOf(transcript),
       contextWindow: this.#window(),
       run: transcript.run,
@@ -112,6 +118,11 @@ export class SessionLines {
     }
     return this.#windows.get(reference)
   }
+}
+
+/** The server counts them in another form than the log. */
+function tokensOf(usage: { tokens: number } | { totalTokens: number }): number {
+  return 'tokens' in usage ? usage.tokens : usage.totalTokens
 }
 
 const searched = 200

@@ -33,6 +33,15 @@ test('the footer shows the model, context usage, cost and other screens', () => 
   expect(footerLine({ ...quiet, access: { type: 'read-only', reason: 'x' } })).toBe(' no model · read-only')
 })
 
+test('the footer names the folder, the branch and the session, and counts tokens', () => {
+  const place = { folder: '/code/app', branch: 'main', name: 'date parser', usage: { cost: 0.5, tokens: 12_345 } }
+  const quiet = { ...options, ...place, access: { type: 'owner' }, presence: [], run: null } as const
+  expect(footerLine(quiet)).toBe(
+    ' app (main) · date parser · model-1 · thinks high · ask · 34% of context · 12k tokens · $0.50',
+  )
+  expect(footerLine({ ...quiet, width: 70 })).toBe(' app (main) · model-1 · thinks high · ask · 34% of context · $0.50')
+})
+
 test('the footer shows that there is no sandbox', () => {
   const { config } = options
   const shown = (mode: string, modeReason?: string): string =>

@@ -1,6 +1,7 @@
 import type { PresentClient, StateValues } from '@tapetree/client'
 import type { TranscriptRun } from '@tapetree/session/view'
-import { costText, counted, elapsedText } from '../../text/amounts.ts'
+import { basename } from 'node:path'
+import { costText, counted, elapsedText, tokenText } from '../../text/amounts.ts'
 import { displayWidth, fitText } from '../../text/display-width.ts'
 import type { SessionAccess } from '../../session-source.ts'
 import { shownWords } from '../markdown/shown-text.ts'
@@ -8,7 +9,12 @@ import type { Style, Theme } from '../theme.ts'
 
 export interface FooterOptions {
   config: StateValues['config'] | undefined
-  usage: Pick<StateValues['usage'], 'cost'> | undefined
+  usage: (Pick<StateValues['usage'], 'cost'> & { tokens?: number }) | undefined
+  /** The working folder; its last part is shown. */
+  folder?: string | undefined
+  branch?: string | undefined
+  /** The name of the session. */
+  name?: string | undefined
   /** The size of the last context, and the limit of the model. */
   contextTokens?: number | undefined
   contextWindow?: number | undefined
@@ -50,21 +56,47 @@ function widthOf(pieces: readonly Piece[]): number {
   return 1 + displayWidth(pieces.map(({ text }) => text).join(separator))
 }
 
-function piecesOf({ config, usage, run, access, presence = [], theme, now, ...context }: FooterOptions): Piece[] {
+function piecesOf(options: FooterOptions): Piece[] {
+  const { config, usage, run, access, presence = [], theme, now, ...context } = options
   const { muted, accent } = theme
-  const pieces: Piece[] = [{ text: modelText(config), style: accent, rank: 0 }]
+  const pieces: Piece[] = []
   const add = (text: string | undefined, rank: number, style: Style = muted): void => {
     if (text !== undefined && text !== '') pieces.push({ text, style, rank })
   }
+  add(placeText(options), 6)
+  add(options.name === undefined ? undefined : shown(options.name), 9)
+  add(modelText(config), 0, accent)
   add(config?.thinkingLevel == null ? undefined : `thinks ${shown(config.thinkingLevel)}`, 5)
-  add(modeText(config), 2, config?.mode === 'auto' || config?.modeReason != null ? theme.warning : muted)
+  add(
+    modeText(config),
+    2,
+    config?.mode === 'auto' || config?.modeReason != null ? theme.warning : modeStyle(config, theme),
+  )
   const share = shareOf(context)
   add(share === undefined ? undefined : `${share}% of context`, 1, gaugeStyle(share ?? 0, theme))
+  add(usage?.tokens ? `${tokenText(usage.tokens)} tokens` : undefined, 10)
   add(usage && usage.cost > 0 ? costText(usage.cost) : undefined, 4)
   add(run ? elapsedText(now - Date.parse(run.timestamp)) : undefined, 3)
-  add(watchersText(presence), 6)
-  add(accessText(access), access.type === 'read-only' ? 1 : 7, access.type === 'read-only' ? theme.warning : muted)
+  add(watchersText(presence), 7)
+  add(accessText(access), access.type === 'read-only' ? 1 : 8, access.type === 'read-only' ? theme.warning : muted)
   return pieces
+}
+
+/** `app (main)`. */
+function placeText({ folder, branch }: FooterOptions): string | undefined {
+  if (folder === undefined) return undefined
+  const name = shown(basename(folder) || folder)
+  return branch === undefined ? name : `${name} (${shown(branch)})`
+}
+
+/** Each mode has its color: what asks less is more noticeable. */
+function modeStyle(config: FooterOptions['config'], theme: Theme): Style {
+  const styles: Partial<Record<string, Style>> = {
+    'accept-edits': theme.accent,
+    sandboxed: theme.success,
+    plan: theme.heading,
+  }
+  return styles[config?.mode ?? ''] ?? theme.muted
 }
 
 /** The agent gives a reason only if the sandbox does not work. The whole of it is shown when the session opens. */
