@@ -3,6 +3,8 @@ import type { ChatEnd, ChatOptions } from '../chat-options.ts'
 import { installKeybindings } from './key-actions.ts'
 import { Completion } from '../input/completion.ts'
 import { Composer } from '../input/composer.ts'
+import { DraftFile } from '../input/draft-file.ts'
+import { dirname, join } from 'node:path'
 import { Appearance } from './appearance.ts'
 import { Attention } from './attention.ts'
 import { assembleCore, type ChatCore } from '../chat/chat-core.ts'
@@ -46,8 +48,9 @@ export class ChatApp {
 
   /** Restores the terminal and leaves the last answer on it. May be called at any time, and repeatedly. */
   restore(): void {
-    const { attention, drawing, screen, tui } = this.#parts
+    const { attention, draft, drawing, screen, tui } = this.#parts
     drawing.stop()
+    draft.flush()
     if (this.#isRestored) return
     this.#isRestored = true
     attention.stop()
@@ -83,9 +86,11 @@ export class ChatApp {
 
   #begin(): void {
     const { first, prompt, remarks: listen } = this.#options
-    const { history, composer, remarks, openers, sender } = this.#parts
+    const { draft, history, composer, remarks, openers, sender } = this.#parts
     history.load()
     composer.remember(history.entries)
+    const unsent = draft.take()
+    if (unsent !== '' && composer.isEmpty) composer.text = unsent
     listen?.((text) => remarks.warn(text))
     if (first === undefined) remarks.watch(openers.sessions())
     if (prompt !== undefined) sender.send(prompt)
@@ -94,6 +99,7 @@ export class ChatApp {
 
 /** The parts that the chat itself uses. */
 interface ChatParts extends ChatCore {
+  draft: DraftFile
   tui: TUI
   attention: Attention
   drawing: Drawing
@@ -148,6 +154,11 @@ function assembleChat(options: ChatOptions, terminal: Terminal): ChatParts {
   }
   const shown = { theme, now, onChange: draw, taskNews: (about: string) => lines.taskNews(about) }
   const pane = look.altScreen ? new ScrollingPane({ ...shown, onOlder }) : new ScrollbackPane(shown)
+  const { historyFile } = options
+  const draft = new DraftFile({
+    folder: historyFile === undefined ? undefined : join(dirname(historyFile), 'drafts'),
+    cwd,
+  })
   const offered = (): { name: string; description: string }[] => [
     ...slashTable.map(({ name, says }) => ({ name, description: says })),
     ...(session.handle?.state('commands') ?? []),
@@ -157,7 +168,10 @@ function assembleChat(options: ChatOptions, terminal: Terminal): ChatParts {
     theme,
     vim: look.vim,
     completion: new Completion({ files: (query) => source.files(query), commands: offered }),
-    onChange: (text) => session.present(text !== ''),
+    onChange: (text) => {
+      session.present(text !== '')
+      draft.keep(text)
+    },
     attachImage: (pasted) => attachImage(pasted, core),
   })
   const onTheme = (): void => {
@@ -211,11 +225,24 @@ function assembleChat(options: ChatOptions, terminal: Terminal): ChatParts {
     onChange: draw,
   })
   const onEditor = (): Promise<void> => editOutside(options, { tui, composer, remarks })
+  const onEditLast = (): Promise<void> => rewinding.undo()
   const onSuspend = (): void => {
     if (options.suspend) options.suspend()
     else remarks.warn('There is no shell to return to.')
   }
-  const keys = new Keys({ ...core, composer, panels, pane, dialogs, openers, sender, onEditor, onRedraw, onSuspend })
+  const keys = new Keys({
+    ...core,
+    composer,
+    panels,
+    pane,
+    dialogs,
+    openers,
+    sender,
+    onEditLast,
+    onEditor,
+    onRedraw,
+    onSuspend,
+  })
   const lines = new SessionLines({ session, source, appearance, now, onChange: draw })
   const screen = new ChatScreen({
     tui,
@@ -241,7 +268,7 @@ function assembleChat(options: ChatOptions, terminal: Terminal): ChatParts {
     footer: (width) => lines.footer(width),
     onInput: (data) => keys.press(data),
   })
-  return { ...core, tui, attention, drawing, screen, composer, openers, sender }
+  return { ...core, draft, tui, attention, drawing, screen, composer, openers, sender }
 }
 
 function trueNotices({ notices = [] }: ChatOptions): string[] {

@@ -35,7 +35,12 @@ export interface KeyRow {
 export const keyTable: readonly KeyRow[] = [
   { action: 'enter', keys: ['enter'], label: 'Enter', says: 'send; during a run: queue' },
   { action: 'interrupt', keys: ['ctrl+c'], label: 'Ctrl-C', says: 'stop the turn and keep everything; twice: quit' },
-  { action: 'stop', keys: ['escape'], label: 'Esc', says: 'stop the turn, or close the open panel' },
+  {
+    action: 'stop',
+    keys: ['escape'],
+    label: 'Esc',
+    says: 'stop the turn, or close the open panel; twice: edit your last message',
+  },
   { action: 'end', keys: ['ctrl+d'], label: 'Ctrl-D', says: 'quit, if the prompt is empty' },
   { action: 'steer', keys: ['ctrl+enter', 'alt+enter'], label: 'Alt-Enter', says: 'during a run: steer it now' },
   { action: 'queue', keys: ['ctrl+q'], label: 'Ctrl-Q', says: 'queued messages' },

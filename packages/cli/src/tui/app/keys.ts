@@ -24,6 +24,9 @@ export interface KeysOptions {
   sender: Sender
   remarks: Remarks
   life: Pick<ChatLife, 'quit'>
+  now: () => number
+  /** Takes the last message back into the composer, on a new branch. */
+  onEditLast: () => Promise<void>
   onEditor: () => Promise<void>
   onRedraw: () => void
   onSuspend: () => void
@@ -35,6 +38,7 @@ export interface KeysOptions {
  */
 export class Keys {
   readonly #options: KeysOptions
+  #lastEscapeMs: number | undefined
 
   constructor(options: KeysOptions) {
     this.#options = options
@@ -123,9 +127,18 @@ export class Keys {
   }
 
   #stop(): Promise<void> | void {
-    const { openers, actions, remarks } = this.#options
+    const { openers, actions, remarks, composer, now } = this.#options
     openers.cancel()
-    return actions.isAtWork ? actions.cancel() : remarks.clear()
+    if (actions.isAtWork) return actions.cancel()
+    const before = this.#lastEscapeMs
+    this.#lastEscapeMs = composer.isEmpty ? now() : undefined
+    remarks.clear()
+    if (!composer.isEmpty) return undefined
+    if (before === undefined || now() - before > twiceMs) {
+      return remarks.say('Press Esc again to edit your last message.', { forMs: twiceMs })
+    }
+    this.#lastEscapeMs = undefined
+    return this.#options.onEditLast()
   }
 
   #interrupt(): void {
