@@ -213,6 +213,7 @@ export class AgentSession {
         )
       }
       const { cause } = options
+      this.#open.reattach(plan)
       const run = slot.start({ type: 'resume', plan, ...(cause && { cause }) })
       if (this.#open.remote?.problem === undefined) return run
       // It waits for the tools. How it ends is in the log.

@@ -22,6 +22,7 @@ import { KeptWriteError, type KeptWrites } from '../sandbox/kept-writes.ts'
 import { SessionSandbox } from '../sandbox/session-sandbox.ts'
 import { UserCommands } from './shell.ts'
 import { redactingModel, redactionOf } from '../run/redaction.ts'
+import type { ResumePlan } from '../run/resume.ts'
 import { defaultRunSettings } from '../run/run-settings.ts'
 import { RunSlot, SharedSession } from '../run/run-slot.ts'
 import type { RemoteWorkspace } from '../tool-host/remote-workspace.ts'
@@ -235,6 +236,15 @@ export class OpenSession {
     await this.#sandbox?.close()
     await this.files?.close()
     await this.session.close()
+  }
+
+  /** Counts the commands that a resumed run reattaches to among those that run here. */
+  reattach({ matters }: ResumePlan): void {
+    for (const matter of matters) {
+      if (matter.type === 'call' && matter.action === 'reattach') {
+        this.#runningCalls.reattach(matter.call.id, matter.call.name)
+      }
+    }
   }
 
   /**

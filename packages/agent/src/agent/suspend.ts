@@ -69,6 +69,12 @@ export class RunningCalls {
     return [...this.#toolOf.values()]
   }
 
+  /** A call that an earlier process started, and this one waits for. */
+  reattach(callId: string, tool: string): void {
+    this.#toolOf.set(callId, tool)
+    this.#changes.notify()
+  }
+
   /** Resolves when the condition is true for the running tools. */
   async until(isSo: (tools: readonly string[]) => boolean): Promise<void> {
     while (!isSo(this.tools)) {

@@ -385,6 +385,53 @@ describe('a server that takes over from one that has died', () => {
     expect(await left.currentOwner()).toBeUndefined()
   })
 
+  test('keeps the session if it is stopped after it has reattached to a command that runs on its machine', async () => {
+    const { store, clock, ids, handedOver } = taken()
+    const id = await leave(store, inTheMiddle)
+    ids.push(id)
+    const reattached = Promise.withResolvers<void>()
+    const act = defineTool({
+      name: 'act',
+      description: 'Runs for long.',
+      schema: z.looseObject({}),
+      access: () => [],
+      replay: 'reattach',
+      run: () => Promise.reject(new Error('It was started again.')),
+      reattach: (_, __, { signal }) => {
+        reattached.resolve()
+        return new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(signal.reason as Error)))
+      },
+    })
+    const suspended = Promise.withResolvers<void>()
+    const sessions = new LiveSessions({
+      store,
+      clock,
+      create: () => Promise.reject(new Error('not here')),
+      openDriver: async (sessionId) => {
+        const options = { models: onlyModel(scriptedModel(script())), tools: () => [act], gate: () => allowAll }
+        const agent = await AgentSession.open({ store, sessionId, cwd: '/', hasSubagents: false, ...options })
+        const driver = new AgentDriver({ agent })
+        const perform = driver.perform.bind(driver)
+        const suspend = driver.suspend.bind(driver)
+        return Object.assign(driver, {
+          perform: async (...args: Parameters<typeof perform>) => {
+            const result = await perform(...args)
+            await reattached.promise
+            void sessions.close()
+            await suspended.promise
+            return result
+          },
+          suspend: () => suspend().finally(suspended.resolve),
+        })
+      },
+    })
+    await recoverAbandoned(sessions, { clock })
+    expect(handedOver).toEqual([])
+    await using left = await store.open(id, { readOnly: true })
+    expect(left.openRun?.runId).toBe('r')
+    expect(await left.currentOwner()).toBeUndefined()
+  })
+
   test('hands the session over if it is stopped before it knows what to do, and ends after that', async () => {
     const opens = Promise.withResolvers<void>()
     const { store, clock, ids, handedOver } = taken(opens.promise)
