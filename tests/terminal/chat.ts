@@ -28,7 +28,14 @@ export function send(terminal: Terminal, text: string): void {
 
 /** A dialog takes no keys before the keyboard has been quiet for a moment, and says so: then it is pressed again. */
 export async function answer(chat: Terminal, key: string, until: string): Promise<void> {
+  const isAsked = (): boolean => chat.screen().includes('1. Allow once')
+  const wasAsked = isAsked()
   for (let tries = 0; tries < 20; tries++) {
+    // It was taken, and its effect takes longer: another key would go to the composer.
+    if (wasAsked && !isAsked()) {
+      await chat.waitFor(until)
+      return
+    }
     chat.type(key)
     const isTaken = await chat.waitFor(until, { timeoutMs: 500 }).then(
       () => true,

@@ -23,7 +23,7 @@ export function withinTime<T>({ parser, text }: { parser: string; text: string }
     const before = cpuMs()
     const result = stoppedAfter(timeoutMs, work)
     if (result) return result.value
-    if (cpuMs() - before >= budgetMs / 2) break
+    if (cpuMs() - before >= budgetMs * 0.8) break
   }
   if (slow.size >= maxSlow) slow.clear()
   slow.add(start)

@@ -82,10 +82,10 @@ test('nothing in a request can be hidden or reach the terminal', () => {
 
 test('a change is a diff with its place in the file, the path once, and the choices', async () => {
   const input = { path: 'src/a.ts', oldText: 'two', newText: 'three' }
-  const change = request('a', { tool: 'edit', title: 'Write /work/src/a.ts\nIt writes /work/src/a.ts.', input })
+  const change = request('a', { tool: 'edit', title: 'Write /repo/src/a.ts\nIt writes /repo/src/a.ts.', input })
   const loaded = Promise.withResolvers<void>()
   const { dialog } = open([change], {
-    cwd: '/work',
+    cwd: '/repo',
     preview: async () => [diffTexts({ name: 'src/a.ts', before: 'one\ntwo\n', after: 'one\nthree\n' })],
     onChange: () => loaded.resolve(),
   })
@@ -99,7 +99,7 @@ test('a change is a diff with its place in the file, the path once, and the choi
 
 test('f shows a long change on the whole screen, and nothing of it is cut', () => {
   const content = Array.from({ length: 90 }, (_, index) => `line-${index + 1}`).join('\n')
-  const { dialog } = open([request('a', { tool: 'write', title: 'Write /work/a', input: { path: 'a', content } })])
+  const { dialog } = open([request('a', { tool: 'write', title: 'Write /repo/a', input: { path: 'a', content } })])
   press(dialog, 'f')
   expect(dialog.isFullScreen).toBe(true)
   const seen = new Set<string>()

@@ -284,7 +284,7 @@ function inputLines(
 /** The diff says what these say. */
 const changeInputs = new Set(['path', 'oldText', 'newText', 'content'])
 
-/** `Write /work/src/x.ts` as `src/x.ts`. The path is the real one, and complete if it is outside of the folder. */
+/** `Write /repo/src/x.ts` as `src/x.ts`. The path is the real one, and complete if it is outside of the folder. */
 function shortPath(what: string, cwd: string | undefined): string {
   if (!what.startsWith('Write ') || what.includes('\n')) return what
   const path = what.slice('Write '.length)

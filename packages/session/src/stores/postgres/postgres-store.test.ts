@@ -551,7 +551,7 @@ describe.skipIf(missingPostgres !== undefined)('PostgreSQL store', () => {
           `explain (analyze, buffers, format json) select * from tapetree.abandoned_sessions('local', '${randomUUID()}')`,
           'sessions',
         )
-        const [{ Plan: plan }] = row?.['QUERY PLAN'] as [{ Plan: Record<string, number> }]
+        const [{ Plan: plan }] = (row as { 'QUERY PLAN': [{ Plan: Record<string, number> }] })['QUERY PLAN']
         return (plan['Shared Hit Blocks'] ?? 0) + (plan['Shared Read Blocks'] ?? 0)
       }
       const [few, many] = [await blocksRead(100), await blocksRead(5000)]
