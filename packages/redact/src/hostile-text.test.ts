@@ -37,8 +37,13 @@ test('a hostile text takes little longer than ordinary text', () => {
   const ordinary = repeat('const token = await readToken(path) // see the docs: "first", second\n')
   const best = (text: string): number => Math.min(...Array.from({ length: 5 }, () => timeOf(text)))
   for (const text of [ordinary, ...texts.map(repeat)]) best(text)
-  const limit = 30 * Math.max(best(ordinary), 0.5)
-  expect(texts.filter((text) => best(repeat(text)) > limit)).toEqual([])
+  // Other work of the machine makes one of them slow, not always the same.
+  let slow = texts
+  for (let round = 0; round < 3; round++) {
+    const limit = 30 * Math.max(best(ordinary), 0.5)
+    slow = slow.filter((text) => best(repeat(text)) > limit)
+  }
+  expect(slow).toEqual([])
 })
 
 test('data that all redactors share is held in memory once', () => {

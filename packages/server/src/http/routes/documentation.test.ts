@@ -5,6 +5,8 @@ import { Metrics } from '../../observe/metrics.ts'
 import { TestServer } from '../../testing/running-server.ts'
 import { explorerScript } from './documentation.ts'
 import { TestApi } from '../testing/test-api.ts'
+import { ToolHosts } from '../../tool-hosts/tool-hosts.ts'
+import { hostRoute, wsRoute } from '../../ws/ws-door.ts'
 
 const api = new TestApi()
 afterAll(() => api.close())
@@ -97,7 +99,7 @@ describe('the OpenAPI document', () => {
 })
 
 test('the reference page lists every route of a server; UPDATE_REST_PAGE=1 writes the table again', async () => {
-  const server = await TestServer.start(() => ({ metrics: new Metrics(new Map()) }))
+  const server = await TestServer.start(() => ({ metrics: new Metrics(new Map()), toolHosts: new ToolHosts() }))
   const { declared } = server.server
   await server.close()
   const isCommon = ({ path }: { path: string }): boolean => api.routes.declared.some((route) => route.path === path)
@@ -112,11 +114,16 @@ test('the reference page lists every route of a server; UPDATE_REST_PAGE=1 write
   expect(plain(shown ?? '')).toBe(plain(table))
 })
 
+const sockets: Record<string, string> = {
+  [wsRoute.path]: 'Open the [WebSocket](websocket.md) of a session',
+  [hostRoute.path]: 'Connect a tool host, if the server has the option `toolHosts`',
+}
+
 /** The table of routes in the reference. */
 function tableOf(declared: TestServer['server']['declared']): string {
   const rows = declared.map(({ method, path, access, config }) => {
     const statuses = Object.keys(config?.responses ?? { 101: '' }).filter((status) => status !== 'default')
-    const summary = config?.summary ?? 'Open the [WebSocket](websocket.md) of a session'
+    const summary = config?.summary ?? sockets[path] ?? ''
     return `| ${method.toUpperCase()} | \`${path}\` | ${access} | ${summary} | ${statuses.join(', ')} |`
   })
   return ['| method | path | role | what it does | answers |', '|---|---|---|---|---|', ...rows].join('\n')
