@@ -1,3 +1,5 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { mkdir, readdir, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
@@ -190,6 +192,25 @@ test('a store of sessions erases the snapshots together with a session', async (
   await session.close()
   await openFileStore({ folder: sessions, erasing }).erase(session.id)
   expect(await store.has(tree)).toBe(false)
+})
+
+test('stores are listed while git makes and removes folders in one of them', async () => {
+  await using root = await TestFolder.make()
+  const objects = root.at('stores/one/git/objects')
+  await mkdir(objects, { recursive: true })
+  await writeFile(root.at('stores/one/folder'), `${root.at('work')}\n`)
+  await writeFile(join(objects, 'pack'), 'x'.repeat(5000))
+  const script = 'while :; do mkdir -p tmp_objdir-1/a tmp_objdir-2/a; rm -r tmp_objdir-1 tmp_objdir-2; done'
+  const busy = spawn('sh', ['-c', script], { cwd: objects, stdio: 'ignore' })
+  try {
+    for (let time = 0; time < 300; time++) {
+      const [store] = await listSnapshotStores(root.at('stores'))
+      expect(store?.bytes).toBeGreaterThanOrEqual(5000)
+    }
+  } finally {
+    busy.kill('SIGKILL')
+    await once(busy, 'close')
+  }
 })
 
 class Place implements AsyncDisposable {

@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs'
 import { readdir, rm, stat, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { withFileLock } from '@tapetree/session/stores/file'
+import { hasCode } from '../tools/tool-problem.ts'
 import { LogNames, logsOf, treesOfSession, type NamedTree, type Names } from './log-names.ts'
 import { ShadowGit, textAt, textOf, writeIfDifferent } from './shadow-git.ts'
 import { keepOnly } from './store-packs.ts'
@@ -254,12 +255,20 @@ async function treesIn(git: ShadowGit, ids: ReadonlySet<string>): Promise<Set<st
   return new Set(lines.flatMap((line) => (line.endsWith(' tree') ? [line.slice(0, -' tree'.length)] : [])))
 }
 
+/** A snapshot that is made meanwhile creates and removes folders, so one that is gone counts as empty. */
 async function bytesBelow(folder: string): Promise<number> {
   let bytes = 0
-  for (const entry of await readdir(folder, { recursive: true, withFileTypes: true })) {
+  for (const entry of await readdir(folder, { withFileTypes: true }).catch(noneIfGone)) {
+    const path = join(folder, entry.name)
+    if (entry.isDirectory()) bytes += await bytesBelow(path)
     if (!entry.isFile()) continue
-    const stats = await stat(join(entry.parentPath, entry.name)).catch(() => undefined)
+    const stats = await stat(path).catch(() => undefined)
     bytes += (stats?.blocks ?? 0) * 512
   }
   return bytes
+}
+
+function noneIfGone(error: unknown): never[] {
+  if (hasCode(error, 'ENOENT')) return []
+  throw error
 }
