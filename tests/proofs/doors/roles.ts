@@ -24,7 +24,7 @@ interface Ids {
 /** Written down once more, apart from the table of the server: whether a role may do this. */
 function mayDo(role: Role, op: Operation, args: Record<string, unknown>, ids: Ids): boolean {
   if (role === 'drive') return true
-  if (role === 'view' || role === 'metrics') return false
+  if (role === 'view' || role === 'metrics' || role === 'host') return false
   if (op === 'permission.answer' || op === 'blocked') return role === 'approve'
   const steers = args['delivery'] === 'steer' || args['id'] === ids.steer
   switch (op) {
@@ -133,7 +133,7 @@ export async function tryRoles({ folder, random, complain }: PartContext): Promi
     const all = variantsOf(op, noIds).map((_, index) => index)
     // Whoever drives may do it all, and whoever looks may do nothing: one variant shows it.
     const one = Math.floor(random() * all.length)
-    for (const variant of role === 'drive' || role === 'view' || role === 'metrics' ? [one] : all) {
+    for (const variant of role === 'queue' || role === 'approve' ? all : [one]) {
       const { live, ids } = await prepare(sessions, situation)
       const args = variantsOf(op, ids)[variant] ?? {}
       const what = `${role} sends ${op} ${JSON.stringify(args)} to a session that is ${situation}`

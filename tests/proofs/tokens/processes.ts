@@ -131,7 +131,7 @@ export class ServerProcesses implements AsyncDisposable {
   }
 
   async #watch(server: TokenServerProcess, tokens: readonly Known[]): Promise<Watcher[]> {
-    const watchers = tokens.filter(({ role }) => role !== 'metrics').map((of) => watch(server, of))
+    const watchers = tokens.filter(({ role }) => role !== 'metrics' && role !== 'host').map((of) => watch(server, of))
     await Promise.all(watchers.map(({ opened }) => opened))
     return watchers
   }
