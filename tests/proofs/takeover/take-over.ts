@@ -258,19 +258,21 @@ class Trial {
   /** Only what was under way when it was struck may still have reached the log, before anything of the next owner. */
   async #checkVictim(
     victim: ServedNode,
-    { struckMs, wokenMs, toolsBefore }: { struckMs: number; wokenMs: number; toolsBefore: number },
+    { struckMs, wokenMs, toolsBefore }: { struckMs: number; wokenMs: number; toolsBefore: readonly unknown[] },
   ): Promise<void> {
     const stale = await this.#writers.staleLines(victim.name, struckMs)
     const late = await this.#writers.firstLines(victim.name, wokenMs)
-    const tools = this.#toolsOf(victim) - toolsBefore
+    const tools = this.#toolsOf(victim).slice(toolsBefore.length)
     if (stale > 0) this.problems.push(`${victim.name} wrote ${stale} lines after those of the next owner`)
     if (late.length > 0) this.problems.push(`${victim.name} wrote to ${late.length} sessions after it woke up`)
-    if (tools > 0) this.problems.push(`${victim.name} started ${tools} tools after it woke up`)
+    for (const { ms, call } of tools) {
+      this.problems.push(`${victim.name} started the tool of ${call} ${ms - wokenMs} ms after it woke up`)
+    }
   }
 
-  /** How many tools it has started so far. */
-  #toolsOf({ name }: ServedNode): number {
-    return this.#readLedger().filter(({ node }) => node === name).length
+  /** The tools that it has started so far. */
+  #toolsOf({ name }: ServedNode): { ms: number; call: string }[] {
+    return this.#readLedger().filter(({ node }) => node === name)
   }
 
   #toolsSince(node: ServedNode, sinceMs: number): number {

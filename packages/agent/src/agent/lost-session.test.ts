@@ -71,3 +71,38 @@ test('a call that was recorded before the process was paused does not start if a
   for await (const line of reader.lines()) if (line.type === 'line') last = line.text
   expect(last).toContain('"type":"tool_start"')
 })
+
+test('a call starts in the same step in which this process was found to be the owner', async () => {
+  const isSure: boolean[] = []
+  // Sure only until the end of the step, as if the process were paused after it.
+  let sure = false
+  let asked = 0
+  const confirm = (): Promise<void> | undefined => {
+    if (++asked === 1) return Promise.resolve()
+    sure = true
+    queueMicrotask(() => (sure = false))
+    return undefined
+  }
+  const store = new SessionStore(changedPort(new MemoryLogStore(), { log: () => ({ confirm }) }))
+  const tool: Tool = {
+    ...scriptedModel(script()).tool('act'),
+    check: () => ({
+      access: [],
+      run: async () => {
+        isSure.push(sure)
+        return { content: 'done' }
+      },
+    }),
+  }
+  await using agent = await AgentSession.open({
+    models: onlyModel(scriptedModel(script().toolCall('c', 'act').toolResult('c', 'done').step().text('done'))),
+    tools: () => [tool],
+    gate: () => allowAll,
+    hasSubagents: false,
+    store,
+  })
+  const outcome = await agent.prompt('go')
+  if (outcome.type !== 'started') throw new Error(outcome.type)
+  await outcome.run.done
+  expect(isSure).toEqual([true])
+})

@@ -158,8 +158,8 @@ async function startCall(
   const toolStart = { runId, callId: call.id, name: call.name, ...start, ...changed }
   await open.append({ type: 'tool_start', toolStart })
   await finishCall(call, { tool, checked, start }, open, async (toolContext) => {
-    // This process may have been paused since the line was durable.
-    await open.deps.session.confirmOwner()
+    // This process may have been paused since the line was durable. Nothing may be awaited after the last check.
+    for (let unsure; (unsure = open.deps.session.confirmOwner());) await unsure
     return checked.run({ ...toolContext, ...(box && { box }) })
   })
 }

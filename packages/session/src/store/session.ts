@@ -489,11 +489,12 @@ export class Session {
   }
 
   /**
-   * Rejects with `fenced` if another process has taken the session over. Asks the store only if this process may have been
-   * paused for so long that it could. Call it directly before an effect that must not happen twice.
+   * Call it directly before an effect that must not happen twice. Undefined: this process owns the session for sure, as long as the effect
+   * is in the same step. Otherwise it may have been paused for so long that another process could take over: wait, and call it again. Rejects
+   * with `fenced` if one has.
    */
-  async confirmOwner(): Promise<void> {
-    await this.#held?.log.confirm?.()
+  confirmOwner(): Promise<void> | undefined {
+    return this.#held?.log.confirm?.()
   }
 
   /** The current writer, if it can be determined without claiming; undefined if there is none or it is unknown. */
