@@ -77,11 +77,11 @@ const folderArrows: Record<string, { shared: string[]; folders: Record<string, s
       nodes: ['bus', 'live', 'auth'],
       'tool-hosts': ['bus', 'auth'],
       observe: ['live'],
-      drivers: ['live'],
+      drivers: ['live', 'tool-hosts'],
       local: ['live'],
       ws: ['live', 'auth', 'tool-hosts'],
       push: ['live', 'auth'],
-      http: ['live', 'auth', 'observe', 'push'],
+      http: ['live', 'auth', 'observe', 'push', 'tool-hosts'],
     },
   },
   // The screen knows sessions and clients and nothing of what runs them, so it is the same for a session on another machine.

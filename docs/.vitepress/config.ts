@@ -47,6 +47,7 @@ const readers: Item[] = [
       page('Behind a proxy', '/guides/behind-a-proxy'),
       page('Sessions in PostgreSQL', '/guides/postgres'),
       page('Run a cluster', '/guides/run-a-cluster'),
+      page('Tools on another machine', '/guides/tool-hosts'),
       page('Back up and restore', '/guides/backup-and-restore'),
       page('Upgrade', '/guides/upgrade'),
     ],

@@ -1,5 +1,5 @@
 /** The tools of a session on another machine: the host that runs them there, and the session's side of it. */
-export { ToolHost, type HostMode, type ToolHostOptions } from './tool-host/tool-host.ts'
+export { ToolHost, ToolHostInUse, type HostMode, type ToolHostOptions } from './tool-host/tool-host.ts'
 export type { HostLink } from './tool-host/hosted-call.ts'
 export {
   RemoteWorkspace,
@@ -10,6 +10,7 @@ export {
 export {
   hostMessage,
   hostRequest,
+  introduced,
   maxHostMessageBytes,
   parseMessage,
   toolHostProtocol,

@@ -115,6 +115,20 @@ export class RestClient {
     return this.#change('POST', `sessions/${part(id)}/rewind`, body, options)
   }
 
+  /** Lets the tools of the session work in a folder of a tool host. */
+  async setWorkspace(
+    id: string,
+    body: RestBodies['setWorkspace'],
+    options?: ChangeOptions,
+  ): Promise<RestResults['setWorkspace']> {
+    return this.#change('PUT', `sessions/${part(id)}/workspace`, body, options)
+  }
+
+  /** The tool hosts that are connected. */
+  async toolHosts(signal?: AbortSignal): Promise<RestResults['toolHosts']> {
+    return this.#view('tool-hosts', { signal })
+  }
+
   async retry(id: string, options?: ChangeOptions): Promise<Accepted> {
     return this.#send('POST', `sessions/${part(id)}/retry`, acceptedSchema, {}, options)
   }

@@ -11,10 +11,13 @@ import type {
   queueAddSchema,
   queuePatchSchema,
   resumeSchema,
+  setWorkspaceSchema,
 } from './protocol/requests.ts'
 import type {
   acceptedSchema,
+  toolHostListSchema,
   versionSchema,
+  workspaceResultSchema,
   WireImageStored,
   WireModelList,
   WirePromptResult,
@@ -105,6 +108,7 @@ export interface RestBodies {
   abort: FromWire<z.input<typeof cancelSchema>>
   compact: FromWire<z.input<typeof compactSchema>>
   rewind: FromWire<z.input<typeof rewindSchema>>
+  setWorkspace: FromWire<z.input<typeof setWorkspaceSchema>>
   resume: FromWire<z.input<typeof resumeSchema>>
   addToQueue: FromWire<z.input<typeof queueAddSchema>>
   changeQueued: FromWire<z.input<typeof queuePatchSchema>>
@@ -159,6 +163,8 @@ export interface RestResults {
   stopJob: Result<typeof jobSchema>
   folders: Result<typeof folderListSchema>
   agents: Result<typeof agentListSchema>
+  toolHosts: Result<typeof toolHostListSchema>
+  setWorkspace: Result<typeof workspaceResultSchema>
   slashCommands: Result<typeof slashCommandListSchema>
   settings: Result<typeof settingListSchema>
   caller: Result<typeof callerSchema>

@@ -30,6 +30,8 @@ export interface StateValues {
     missingModel?: (ModelReference & { reason: string }) | null
     /** The id of a rewind of the files that was interrupted: it has to be finished or undone. */
     openRestore?: string
+    /** Where the tools work, if it is not the server. `problem`: why they cannot be used now. */
+    workspace?: { name: string; host: string; folder: string; problem?: string }
   }
   /** `cost` is in US dollars. */
   usage: { turns: number; toolCalls: number; runMs: number; tokens: number; cost: number }
@@ -60,6 +62,8 @@ export type WaitingFor =
   | { type: 'auto_compaction_start'; runId: string; reason: string }
   /** Lines wait for the storage, since this time. There may be no run. */
   | { type: 'storage'; runId: string | null; since: string }
+  /** The tools work on a host that cannot be reached. There may be no run. */
+  | { type: 'tool_host'; runId: string | null; reason: string }
 
 /** `truncated`: the text was too long for the state. The transcript has all of it. */
 export type ListedMessage = WaitingMessage & { truncated?: true }
@@ -102,6 +106,7 @@ const readers: { [Key in StateKey]: (value: WireStateValues[Key]) => StateValues
     mode_reason: modeReason,
     missing_model: missing,
     open_restore: open,
+    workspace,
   }) => ({
     model: model ? { provider: model.provider, modelId: model.model_id } : null,
     thinkingLevel,
@@ -111,6 +116,7 @@ const readers: { [Key in StateKey]: (value: WireStateValues[Key]) => StateValues
       missingModel: { provider: missing.provider, modelId: missing.model_id, reason: missing.reason },
     }),
     ...(open != null && { openRestore: open }),
+    ...(workspace && { workspace: readWorkspace(workspace) }),
   }),
   usage: ({ turns, tool_calls: toolCalls, run_ms: runMs, tokens, cost }) => ({ turns, toolCalls, runMs, tokens, cost }),
   presence: (clients) => clients,
@@ -125,6 +131,13 @@ export function readOpenQuestion(request: object): OpenQuestion {
   return payloadFromWire('permission_request', request) as unknown as OpenQuestion
 }
 
+function readWorkspace({
+  problem,
+  ...place
+}: NonNullable<WireStateValues['config']['workspace']>): NonNullable<StateValues['config']['workspace']> {
+  return { ...place, ...(problem != null && { problem }) }
+}
+
 function readWaitingFor(waiting: NonNullable<WireStateValues['run']['waiting_for']>): WaitingFor {
   switch (waiting.type) {
     case 'resume':
@@ -137,6 +150,8 @@ function readWaitingFor(waiting: NonNullable<WireStateValues['run']['waiting_for
       return { type: waiting.type, runId: waiting.run_id, reason: waiting.reason }
     case 'storage':
       return { type: waiting.type, runId: waiting.run_id, since: waiting.since }
+    case 'tool_host':
+      return { type: waiting.type, runId: waiting.run_id, reason: waiting.reason }
     default:
       return waiting satisfies never
   }

@@ -117,6 +117,7 @@ export function openEndpoints(
     closing: closing.signal,
     clock,
     ...(push && { push }),
+    ...(options.toolHosts && { toolHosts: options.toolHosts }),
   })
   const sockets = options.toolHosts ? [wsRoute, hostRoute] : [wsRoute]
   for (const { path } of sockets) routes.addSocket(path)

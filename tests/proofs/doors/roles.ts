@@ -74,6 +74,8 @@ function variantsOf(op: Operation, { followUp, steer, entry, request }: Ids): Re
       return [{ level: 'high' }]
     case 'set_config':
       return ['ask', 'accept-edits', 'sandboxed', 'plan', 'auto'].map((mode) => ({ mode }))
+    case 'set_workspace':
+      return [{ host: 'laptop', workspace: 'app' }]
     case 'compact':
       return [{}, { instructions: 'all' }]
     case 'branch':

@@ -234,7 +234,7 @@ export class AgentSession {
 
   /** Runs a command of the user and records it in the session. */
   executeBash(command: string, options: BashOptions = {}): Promise<BashExecution> {
-    const { session, slot, jobs, redactor, commands } = this.#open
+    const { session, slot, jobs, redactor, commands, remote } = this.#open
     const { shellPrefix: prefix = '' } = this.#options
     const parts = {
       session,
@@ -244,6 +244,7 @@ export class AgentSession {
       prefix,
       observe: (event: AgentEvent) => slot.tell(event),
       redactor,
+      ...(remote && { remote }),
     }
     return commands.run((signal) => executeBash(command, { ...options, signal }, parts), options.signal)
   }

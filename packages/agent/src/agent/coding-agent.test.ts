@@ -121,6 +121,12 @@ describe('a coding agent', () => {
     expect((await agent.session.ask('Hi')).text).toBe('Of the settings.')
   })
 
+  test('with a model of its host needs no key for any other', async () => {
+    const { open } = await place({}, { model: undefined, providers: {} })
+    const agent = await open({ models: scriptedModel(script().text('Done.')) })
+    expect((await agent.session.ask('Hi')).text).toBe('Done.')
+  })
+
   test('keeps what the user allows in a project for that project, in the settings of the user', async () => {
     const { cwd, home, open } = await place()
     const mkdirs = (): Model =>

@@ -15,6 +15,7 @@ import {
   type ModelRegistryOptions,
 } from '../models/registry/model-registry.ts'
 import type { Model } from '../models/model.ts'
+import { RegistryError } from '../models/registry/model-info.ts'
 import type { Rule } from '../permissions/rules.ts'
 import { loadResources, type Resources } from '../resources/load-resources.ts'
 import type { TrustedContent } from '../resources/resource-files.ts'
@@ -41,6 +42,7 @@ import { AgentSession } from './agent-session.ts'
 import { expandPrompt, type Expansion } from '../prompt/expand.ts'
 import { watchEnvironment } from '../prompt/environment-facts.ts'
 import type { SandboxPlace } from '../sandbox/sandbox.ts'
+import type { RemoteWorkspace } from '../tool-host/remote-workspace.ts'
 import { requireSandbox, sandboxesOf } from './program-sandbox.ts'
 import { onlyModel, registryModels, type ModelSource } from './model-choice.ts'
 import { taskToolName } from './subagents.ts'
@@ -57,6 +59,8 @@ export interface CodingAgentOptions {
   cwd: string
   /** A working copy of `cwd`, in which the agent works. Settings, instructions and programs are still those of `cwd`. */
   workingFolder?: string
+  /** Its tools work in a folder of another machine. Settings and programs are those of the user here; nothing is taken from the project in `cwd`. */
+  remote?: RemoteWorkspace
   home?: string
   env?: Readonly<Record<string, string | undefined>>
   /** Settings from the command line. */
@@ -115,16 +119,21 @@ export async function openCodingAgent(options: CodingAgentOptions): Promise<Codi
   const { cwd, home = homedir(), env = process.env, clock = systemClock, onProblem = () => undefined } = options
   const { workingFolder = cwd } = options
   const folder = configFolder({ home, env })
+  const { remote } = options
   const project = await inspectProject(await findProjectRoot(cwd), cwd)
-  const trust = await settleTrust(project, new TrustStore(folder), options.askTrust)
+  const trust: ProjectTrust = remote
+    ? { state: 'untrusted', project, reason: 'The tools of this session work in another project.' }
+    : await settleTrust(project, new TrustStore(folder), options.askTrust)
   const settings = await loadSettings({ cwd, home, env, trust, ...(options.flags && { flags: options.flags }) })
   for (const { message } of settings.problems) onProblem({ source: 'settings', message })
   const { values } = settings
-  if (!options.sandbox && hasBuiltInMode(settings)) values.permissions.mode = 'ask'
+  if (!options.sandbox && !remote && hasBuiltInMode(settings)) values.permissions.mode = 'ask'
   const onMissing = (message: string): void => onProblem({ source: 'sandbox', message })
   const places = { home, env, workingFolder, projectRoot: project.root }
   const sandboxes = options.sandbox && sandboxesOf(options.sandbox, { ...places, settings, onMissing })
-  if (values.sandbox.isRequired) requireSandbox((await sandboxes?.commands())?.support, values.sandbox.limits)
+  if (values.sandbox.isRequired && !(await remote?.sandbox.isUsable())) {
+    requireSandbox(remote ? undefined : (await sandboxes?.commands())?.support, values.sandbox.limits)
+  }
   const inSandbox = sandboxes && { box: sandboxes.box }
 
   const trusted = trust.state === 'trusted' ? trustedParts(trust.project) : undefined
@@ -173,26 +182,30 @@ export async function openCodingAgent(options: CodingAgentOptions): Promise<Codi
       ...(prefixProblem !== undefined && { shellPrefix: '' }),
       store: options.store,
       ...(options.sessionId !== undefined && { sessionId: options.sessionId }),
-      cwd: workingFolder,
+      cwd: remote?.reference.folder ?? workingFolder,
+      ...(remote && { remote }),
       clock,
       models: withOwnModels(options.models, registryModels({ registry, extensions, cycle: values.modelCycle })),
       ...(sandboxes && { sandbox: sandboxes.commands }),
       tools: toolsOf(options, { extensions, mcp, web: values.web }),
       hasSubagents: isChosen(taskToolName, options.toolNames),
-      systemPrompt: () => systemPromptOf({ cwd: workingFolder, resources, values, base: options.systemPrompt }),
+      systemPrompt: () => systemPromptOf({ cwd: workingFolder, remote, resources, values, base: options.systemPrompt }),
       expand: (typed) => expand(typed, { resources, extensions }),
       hooks: extensions.hooks,
       // Without anything to trust, the user has not granted trust either: git does not run.
       environmentChanges: watchEnvironment({
         ...{ cwd: workingFolder, clock, environment: env, ...inSandbox },
+        ...(remote && { isElsewhere: true }),
         ...(trust.state === 'trusted' && workingFolder === cwd && { trustedRoot: project.root }),
       }),
       redactor: createRedactor({ secrets: secretsOf(env), allow: values.redaction.allow }),
       ...(options.whenUnanswered && { whenUnanswered: options.whenUnanswered }),
-      keepRules: (rules) =>
-        allowInProject({ root: project.root, rules }, { home, env }).catch((error: unknown) =>
-          onProblem({ source: 'settings', message: messageOf(error) }),
-        ),
+      ...(!remote && {
+        keepRules: (rules: readonly Rule[]) =>
+          allowInProject({ root: project.root, rules }, { home, env }).catch((error: unknown) =>
+            onProblem({ source: 'settings', message: messageOf(error) }),
+          ),
+      }),
       ...(options.owner !== undefined && { owner: options.owner }),
       ...(options.snapshotsFolder !== undefined &&
         values.snapshots.isEnabled && { snapshotsFolder: options.snapshotsFolder }),
@@ -306,16 +319,19 @@ function isChosen(tool: string, names: readonly string[] | undefined): boolean {
 
 interface PromptInput {
   cwd: string
+  remote: RemoteWorkspace | undefined
   resources: Resources
   values: Settings
   base: string | undefined
 }
 
-function systemPromptOf({ cwd, resources, values, base }: PromptInput): string {
+function systemPromptOf({ cwd, remote, resources, values, base }: PromptInput): string {
+  const { platform, folder } = remote?.reference ?? { platform: process.platform, folder: cwd }
+  const there = remote?.instructions.map((each) => ({ ...each, source: 'project' as const })) ?? []
   return buildSystemPrompt({
     ...(base !== undefined && { base }),
-    environment: { platform: process.platform, cwd, shell: 'bash' },
-    instructions: resources.instructions,
+    environment: { platform, cwd: folder, shell: 'bash' },
+    instructions: [...resources.instructions, ...there],
     skills: resources.skills,
     appended: values.systemPrompt.append,
   })
@@ -344,7 +360,15 @@ function withOwnModels(own: CodingAgentOptions['models'], others: ModelSource): 
     (await source.choices()).some((choice) => choice.provider === provider && choice.modelId === modelId)
   return {
     open: async (provider, modelId) => ((await isOwn(provider, modelId)) ? source : others).open(provider, modelId),
-    choices: async () => [...(await source.choices()), ...(await others.choices())],
+    choices: async () => {
+      const first = await source.choices()
+      // Without a key for any other model, those of the host are enough.
+      const rest = await others.choices().catch((error: unknown) => {
+        if (first.length === 0 || !(error instanceof RegistryError)) throw error
+        return []
+      })
+      return [...first, ...rest]
+    },
   }
 }
 

@@ -161,6 +161,21 @@ describe('a session whose tools work on another machine', () => {
     expect(await results(second.agent)).toEqual([expect.stringContaining('outcome is unknown')])
   })
 
+  test('runs the commands of the user there, too', async () => {
+    const { agent, channel } = await connected(script().text('done'))
+    const seen: string[] = []
+    agent.subscribe((event) => event.type === 'delta' && seen.push(event.text))
+    expect(await agent.executeBash('pwd; exit 3')).toMatchObject({
+      command: 'pwd; exit 3',
+      output: expect.stringContaining(folder),
+      exitCode: 3,
+    })
+    expect(seen.join('')).toContain(folder)
+    expect(channel.requests.map(({ type }) => type)).toEqual(['call', 'settled'])
+    channel.cut()
+    await expect(agent.executeBash('pwd')).rejects.toThrow('The tool host laptop cannot be reached.')
+  })
+
   test('asks about files as the host sees them', async () => {
     writeFileSync(join(folder, '.env'), 'X=1\n')
     const { agent } = await connected(script().toolCall('1', 'read', { path: '.env' }).step().text('done'), {

@@ -1,5 +1,6 @@
 import { hostname } from 'node:os'
-import { newId, type BashExecution, type Cause, type Session } from '@tapetree/session'
+import { newId, SessionError, type BashExecution, type Cause, type Session } from '@tapetree/session'
+import { systemClock } from '@tapetree/session/util/wait'
 import { startCommand } from '../tools/commands/command.ts'
 import { commandEnvironment } from '../tools/commands/environment.ts'
 import { LiveOutput, showOutput } from '../tools/commands/shown-output.ts'
@@ -7,6 +8,7 @@ import { newJobId, type Jobs } from '../tools/commands/jobs.ts'
 import type { LiveEvent } from '../run/events.ts'
 import type { Redactor } from '@tapetree/redact'
 import type { RunSlot } from '../run/run-slot.ts'
+import type { RemoteWorkspace } from '../tool-host/remote-workspace.ts'
 
 export interface ShellDeps {
   session: Session
@@ -17,6 +19,8 @@ export interface ShellDeps {
   prefix: string
   observe: (event: LiveEvent) => void
   redactor: Redactor
+  /** Where the tools work, if it is not this process. */
+  remote?: RemoteWorkspace
 }
 
 export interface BashOptions {
@@ -42,6 +46,7 @@ export function parseShellInput(typed: string): ShellInput | undefined {
 
 /** Runs a command of the user, without a permission request, and records it with its output in the session. */
 export async function executeBash(command: string, options: BashOptions, deps: ShellDeps): Promise<BashExecution> {
+  if (deps.remote) return executeThere(command, options, { ...deps, remote: deps.remote })
   const { session, jobs, cwd, prefix } = deps
   const item = newId()
   const jobId = newJobId()
@@ -81,6 +86,50 @@ export async function executeBash(command: string, options: BashOptions, deps: S
   } finally {
     signal?.removeEventListener('abort', stop)
   }
+}
+
+/** The same on the machine where the tools of the session work. Its owner decides what may run there. */
+async function executeThere(
+  command: string,
+  { excludeFromContext, signal = new AbortController().signal, cause }: BashOptions,
+  { session, slot, cwd, observe, redactor, remote }: ShellDeps & { remote: RemoteWorkspace },
+): Promise<BashExecution> {
+  if (remote.problem !== undefined) throw new SessionError('session-busy', remote.problem)
+  const item = newId()
+  const stream = redactor.stream()
+  let off = 0
+  const { content, exitCode } = await remote.runForUser(command, {
+    sessionId: session.id,
+    runId: '',
+    callId: item,
+    cwd,
+    signal,
+    clock: systemClock,
+    localFolder: undefined,
+    // What a sandbox has blocked is in the output too.
+    append: async () => undefined,
+    putBlob: (bytes) => session.putBlob(bytes),
+    getBlob: (sha256) => session.getBlob(sha256),
+    observe: (printed) => {
+      const text = stream.write(printed)
+      if (text === '') return
+      observe({ type: 'delta', item, part: 0, kind: 'tool_output', off, text, run: '' })
+      off += text.length
+    },
+    ask: async () => ({ text: '', isCancelled: true }),
+    reach: async () => undefined,
+    readmit: async () => ({ type: 'denied', reason: 'The command cannot run there.' }),
+  })
+  const bashExecution: BashExecution = {
+    command,
+    output: typeof content === 'string' ? content : '',
+    ...(exitCode !== undefined && { exitCode }),
+    ...(signal.aborted && { cancelled: true }),
+    ...(excludeFromContext && { excludeFromContext: true }),
+  }
+  const message = { role: 'bashExecution' as const, content: [], bashExecution }
+  await slot.append({ type: 'message', id: item, message }, cause)
+  return bashExecution
 }
 
 /** The running commands of the user. They end with their session at the latest, and their outcome is in its log. */

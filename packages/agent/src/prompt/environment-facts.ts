@@ -15,10 +15,12 @@ export interface EnvironmentFacts {
 export interface FactPlace extends GitStatePlace {
   /** Default: that of this machine. */
   timeZone?: string
+  /** The agent works on another machine: the repository here is not its own. */
+  isElsewhere?: boolean
 }
 
 export async function environmentFacts(place: FactPlace): Promise<EnvironmentFacts> {
-  const git = await gitStateOf(place)
+  const git = place.isElsewhere ? undefined : await gitStateOf(place)
   return { date: dateText(place.clock.now(), place.timeZone), ...(git && { git }) }
 }
 
@@ -73,7 +75,7 @@ function changesText({ staged, unstaged, untracked, conflicted, isCut }: GitChan
 
 /** Returns a function that gives the facts if they changed since its last call. */
 export function watchEnvironment(
-  place: Pick<GitStatePlace, 'cwd' | 'clock' | 'trustedRoot' | 'environment' | 'box'>,
+  place: Pick<FactPlace, 'cwd' | 'clock' | 'trustedRoot' | 'environment' | 'box' | 'isElsewhere'>,
 ): () => Promise<string | undefined> {
   let told = ''
   return async () => {

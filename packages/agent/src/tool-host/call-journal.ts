@@ -1,5 +1,5 @@
 import { constants } from 'node:fs'
-import { mkdir, open, readdir, readFile, rm } from 'node:fs/promises'
+import { mkdir, open, readdir, readFile, rm, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import type { BlobReference } from '@tapetree/session'
 import { replaceFile } from '@tapetree/session/util/replace-file'
@@ -27,6 +27,8 @@ export type CallState =
   | { type: 'settled' }
 
 const blobPrefix = 'blob-'
+/** The settled calls of so many sessions are held in memory. */
+const maxKnown = 200
 
 /**
  * The calls of a tool host, each in a folder of its own: `started` is durable before the call acts, and `done` holds its
@@ -56,11 +58,17 @@ export class CallJournal {
     const firstMade = await mkdir(folder, { recursive: true, mode: 0o700 })
     // A second start of the same call fails here, whatever came between.
     await using file = await open(join(folder, 'started'), 'wx', 0o600)
-    await file.writeFile(JSON.stringify(started))
-    await file.sync()
-    await syncFolder(folder)
-    await syncFolder(dirname(folder))
-    if (firstMade !== folder) await syncFolder(this.#folder)
+    try {
+      await file.writeFile(JSON.stringify(started))
+      await file.sync()
+      await syncFolder(folder)
+      await syncFolder(dirname(folder))
+      if (firstMade !== folder) await syncFolder(this.#folder)
+    } catch (error) {
+      // The call does not run, so it must not be found as one that did.
+      await rm(join(folder, 'started'), { force: true })
+      throw error
+    }
   }
 
   /** Resolves when the bytes are durable. They go to the service with the result. */
@@ -103,18 +111,31 @@ export class CallJournal {
   /** The calls that an earlier process of this host started and did not finish. */
   async unfinished(): Promise<StartedCall[]> {
     const found: StartedCall[] = []
-    for (const session of await namesIn(this.#folder)) {
-      for (const id of await namesIn(join(this.#folder, session))) {
-        if (id === 'settled') continue
-        const state = await this.state(session, id)
-        if (state.type === 'started') found.push(state.started)
-        // The process died between two steps of `settle`, or before the call began.
-        if (state.type === 'settled' || state.type === 'unknown') {
-          await rm(join(this.#folder, session, id), { recursive: true, force: true })
-        }
+    for await (const { session, id } of this.#calls()) {
+      const state = await this.state(session, id)
+      if (state.type === 'started') found.push(state.started)
+      // The process died between two steps of `settle`, or before the call began.
+      if (state.type === 'settled' || state.type === 'unknown') {
+        await rm(join(this.#folder, session, id), { recursive: true, force: true })
       }
     }
     return found
+  }
+
+  /** The finished calls whose results nobody has collected since this time. */
+  async uncollected(since: number): Promise<{ session: string; id: string }[]> {
+    const found: { session: string; id: string }[] = []
+    for await (const call of this.#calls()) {
+      const done = await stat(this.#path(call.session, call.id, 'done')).catch(() => undefined)
+      if (done && done.mtimeMs < since) found.push(call)
+    }
+    return found
+  }
+
+  async *#calls(): AsyncGenerator<{ session: string; id: string }> {
+    for (const session of await namesIn(this.#folder)) {
+      for (const id of await namesIn(join(this.#folder, session))) if (id !== 'settled') yield { session, id }
+    }
   }
 
   #path(session: string, id: string, name: string): string {
@@ -125,6 +146,8 @@ export class CallJournal {
     const known = this.#settled.get(session)
     if (known) return known
     const read = readIfThere(join(this.#folder, session, 'settled')).then((text = '') => new Set(text.split('\n')))
+    const [oldest] = this.#settled.keys()
+    if (this.#settled.size >= maxKnown && oldest !== undefined) this.#settled.delete(oldest)
     this.#settled.set(session, read)
     read.catch(() => this.#settled.delete(session))
     return read

@@ -3,16 +3,17 @@ import type { Redactor } from '@tapetree/redact'
 import type { Clock } from '@tapetree/session/util/wait'
 import { redactionOf } from '../run/redaction.ts'
 import { outputOf } from '../run/tool-results.ts'
-import type {
-  Access,
-  BoxKind,
-  CheckedCall,
-  HostTarget,
-  StartDetails,
-  Tool,
-  ToolContext,
-  ToolOutput,
-  Verdict,
+import {
+  SessionSuspended,
+  type Access,
+  type BoxKind,
+  type CheckedCall,
+  type HostTarget,
+  type StartDetails,
+  type Tool,
+  type ToolContext,
+  type ToolOutput,
+  type Verdict,
 } from '../tools/tool.ts'
 import type { CallJournal } from './call-journal.ts'
 import {
@@ -60,8 +61,12 @@ const maxOutcomeBytes = maxHostMessageBytes - 64 * 1024
 export const hostTexts = {
   interrupted: 'The tool host ended while this was running. It may have taken effect; it was not run again.',
   settled: 'This call was already answered, so it was not run again.',
+  unreadable:
+    'The tool host cannot read its journal, so the outcome is unknown. It may have taken effect; it was not run again.',
+  busy: 'The tool host is busy. Try again later.',
   tooLarge: 'The result is too large to be sent. The call has taken effect.',
   noWorkspace: (name: string) => `This tool host does not offer a workspace ${JSON.stringify(name)}.`,
+  outside: (folder: string) => `The tool host does not allow this. It offers only what is in ${folder}.`,
   noTool: (name: string) => `This tool host has no tool ${JSON.stringify(name)}.`,
   failed: (error: unknown) => `The tool failed: ${error instanceof Error ? error.message : String(error)}`,
 }
@@ -102,6 +107,11 @@ export class HostedCall {
     this.#stop.abort()
   }
 
+  /** The process of the host ends: a command continues, and a later process finds it again. */
+  suspend(): void {
+    if (this.#checked().tool?.replay === 'reattach') this.#stop.abort(new SessionSuspended())
+  }
+
   answer(question: number, verdict: Verdict | undefined): void {
     this.#questions.get(question)?.(verdict)
   }
@@ -111,13 +121,15 @@ export class HostedCall {
   }
 
   /** Runs the call, unless it ran before or is not allowed. */
-  async begin(): Promise<CallEnd> {
+  async begin({ isBusy }: { isBusy: boolean }): Promise<CallEnd> {
     const { request } = this
     const { journal, session } = this.#deps
-    const state = await journal.state(request.session, request.id)
+    const state = await journal.state(request.session, request.id).catch(() => undefined)
+    if (!state) return this.#done({ output: { content: hostTexts.unreadable, isError: true }, records: [] })
     if (state.type === 'done') return this.#done(state.result)
     if (state.type === 'settled') return this.#refused(hostTexts.settled)
     if (state.type === 'started') return this.continue(state.started.start)
+    if (isBusy) return this.#refused(hostTexts.busy)
     if (!session) return this.#refused(hostTexts.noWorkspace(request.workspace))
     const tool = session.tools.find(({ name }) => name === request.tool)
     if (!tool) return this.#refused(hostTexts.noTool(request.tool))
@@ -187,18 +199,24 @@ export class HostedCall {
 
   /** From here on the call may have taken effect: whatever happens is its result. */
   async #finish(work: () => Promise<ToolOutput | undefined>): Promise<CallEnd> {
-    const output = await work().catch((error: unknown) => ({ content: hostTexts.failed(error), isError: true }))
-    const result = { output: this.#deps.redactor.json(outputOf(output)), records: this.#records }
-    await this.#deps.journal.finish(this.request, result)
+    const output = await work().catch((error: unknown): ToolOutput => {
+      if (error instanceof SessionSuspended) throw error
+      return { content: hostTexts.failed(error), isError: true }
+    })
+    const result = {
+      output: this.#deps.redactor.json(outputOf(output)),
+      ...(output?.exitCode !== undefined && { exitCode: output.exitCode }),
+      records: this.#records,
+    }
+    // If it cannot be kept, for example on a full disk, it can still be sent.
+    await this.#deps.journal.finish(this.request, result).catch(() => undefined)
     return this.#done(result)
   }
 
   async #done(result: Omit<CallOutcome, 'blobs'>): Promise<CallEnd> {
     const { id } = this.request
-    const blobs = (await this.#deps.journal.blobsOf(this.request)).map(({ sha256, bytes }) => ({
-      sha256,
-      data: bytes.toString('base64'),
-    }))
+    const kept = await this.#deps.journal.blobsOf(this.request).catch(() => [])
+    const blobs = kept.map(({ sha256, bytes }) => ({ sha256, data: bytes.toString('base64') }))
     const fits = (outcome: CallOutcome): boolean => Buffer.byteLength(JSON.stringify(outcome)) <= maxOutcomeBytes
     const whole = { ...result, blobs }
     if (fits(whole)) return { type: 'done', id, outcome: whole }

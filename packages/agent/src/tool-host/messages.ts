@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { z } from 'zod'
 
 /** The version of these messages. A host and a service that differ do not work together. */
@@ -56,6 +57,8 @@ const record = z.union([
 const outcome = z.object({
   /** A `ToolOutput`. The service takes only text and images from it. */
   output: z.unknown(),
+  /** Of a command that has ended. */
+  exitCode: z.int().exactOptional(),
   records: z.array(record).max(1000),
   blobs: z.array(z.object({ sha256: z.string(), data: z.base64() })).max(100),
 })
@@ -114,11 +117,11 @@ const workspace = z.object({
 
 /** What a host sends to the service. */
 export const hostMessage = z.discriminatedUnion('type', [
-  /** The first message. */
+  /** The first message. The id of the host is made from its key, which only the host knows: nobody else can use its id. */
   z.object({
     type: z.literal('hello'),
     protocol: z.number(),
-    id,
+    key: z.string().regex(/^[0-9a-f]{64}$/),
     name,
     platform: z.string().max(40),
     workspaces: z.array(workspace).max(100),
@@ -135,11 +138,19 @@ export const hostMessage = z.discriminatedUnion('type', [
 
 export type HostRequest = z.output<typeof hostRequest>
 export type HostMessage = z.output<typeof hostMessage>
-export type HostHello = Extract<HostMessage, { type: 'hello' }>
+type Hello = Extract<HostMessage, { type: 'hello' }>
+/** What everybody may know of a host. */
+export type HostHello = Omit<Hello, 'type' | 'protocol' | 'key'> & { id: string }
 export type HostedWorkspace = HostHello['workspaces'][number]
 export type CallRequest = Extract<HostRequest, { type: 'call' }>
 export type CallOutcome = z.output<typeof outcome>
 export type HostRecord = CallOutcome['records'][number]
+
+/** What a host says of itself, without its key. */
+export function introduced({ key, name: given, platform, workspaces }: Hello): HostHello {
+  const made = createHash('sha256').update(key).digest('hex').slice(0, 24)
+  return { id: `host-${made}`, name: given, platform, workspaces }
+}
 
 /** The message in a text, or undefined if it is none of these. */
 export function parseMessage<T>(schema: z.ZodType<T>, text: string): T | undefined {

@@ -50,6 +50,7 @@ const texts = {
   unknown: (host: string) =>
     `It was started on another tool host (${host}), so its outcome is unknown. It may have taken effect; it was not run again.`,
   notAnObject: 'The input must be an object.',
+  noShell: 'The tool host runs no commands.',
   noImage: '(The tool host did not send this image.)',
   wandering: 'The files of this call changed while it was being allowed, so nothing was done. Try again.',
 }
@@ -127,6 +128,16 @@ export class RemoteWorkspace {
       allTools(sandbox === undefined ? {} : { bash: { sandbox: elsewhere } }).map((tool) => [tool.name, tool]),
     )
     return tools.map((tool) => this.#tool(tool, known.get(tool.name)))
+  }
+
+  /** Runs a command that the user typed. The host judges it; the gate of the session is not asked. */
+  async runForUser(command: string, context: ToolContext): Promise<ToolOutput> {
+    const bash = this.tools().find(({ name }) => name === 'bash')
+    const checked = bash?.check({ command }, context)
+    if (typeof checked !== 'object') return { content: checked ?? texts.noShell, isError: true }
+    const output = await checked.run(context)
+    await checked.settled?.((await checked.start?.(context)) ?? {}, context)
+    return output
   }
 
   close(): void {
@@ -234,8 +245,6 @@ class RemoteCall {
           case 'elsewhere':
             finish()
             return resolve(message)
-          case 'hello':
-            return
           default:
             message satisfies never
         }
@@ -285,14 +294,15 @@ class RemoteCall {
 }
 
 /** What the call left goes into the log before its result. */
-async function deliver({ output, records, blobs }: CallOutcome, context: ToolContext): Promise<ToolOutput> {
+async function deliver({ output, records, blobs, exitCode }: CallOutcome, context: ToolContext): Promise<ToolOutput> {
   const kept = new Set<string>()
   for (const { sha256, data } of blobs) {
     const bytes = Buffer.from(data, 'base64')
     if (sha256Of(bytes) === sha256) kept.add((await context.putBlob(bytes)).sha256)
   }
   for (const record of records) await context.append(draftOf(record, context))
-  const { content, ...rest } = outputOf(output)
+  const { content, ...said } = outputOf(output)
+  const rest = { ...said, ...(exitCode !== undefined && { exitCode }) }
   if (typeof content === 'string') return { content, ...rest }
   // The log must not name a blob that it does not have.
   const shown = content.map((block) =>

@@ -1,4 +1,14 @@
-import { mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createRedactor } from '@tapetree/redact'
@@ -202,11 +212,13 @@ describe('an interrupted call', () => {
   })
 
   test('of another process of the host: the command is found again, and its exit code is real', async () => {
-    channel.connect(await openHost())
+    const host = await openHost()
+    channel.connect(host)
     const remote = await workspace()
     const output = call(remote, 'bash', { command: 'echo one; until test -e go; do sleep 0.02; done; exit 5' })
     await channel.next('output')
     channel.cut()
+    await host.close()
     const next = await openHost()
     writeFileSync(join(folder, 'go'), '')
     channel.connect(next)
@@ -238,6 +250,76 @@ describe('an interrupted call', () => {
   })
 })
 
+describe('a host', () => {
+  test('that cannot keep the result of a call still sends it', async () => {
+    const remote = await openWorkspace()
+    const checked = check(remote, 'bash', { command: 'echo begun; until test -e go; do sleep 0.02; done; exit 3' })
+    const context = contextIn()
+    const { spool = '' } = (await checked.start?.(context)) ?? {}
+    const output = checked.run(context)
+    await channel.next('output')
+    // A file cannot replace a folder.
+    mkdirSync(join(root, 'data', 'calls', context.sessionId, spool, 'done', 'x'), { recursive: true })
+    writeFileSync(join(folder, 'go'), '')
+    expect(await output).toMatchObject({ content: expect.stringMatching(/begun[^]*3/), exitCode: 3 })
+  })
+
+  test('that cannot read its journal does not say that nothing was done', async () => {
+    const remote = await openWorkspace()
+    const checked = check(remote, 'write', { path: 'a.txt', content: 'made\n' })
+    const context = contextIn()
+    const { spool = '' } = (await checked.start?.(context)) ?? {}
+    mkdirSync(join(root, 'data', 'calls', context.sessionId, spool, 'started'), { recursive: true })
+    expect(await checked.run(context)).toMatchObject({ content: expect.stringContaining('unknown'), isError: true })
+  })
+
+  test('has its folder for itself', async () => {
+    const host = await openHost()
+    await expect(openHost()).rejects.toThrow('Another tool host uses the folder')
+    await host.close()
+    expect((await openHost()).hello.id).toBe(host.hello.id)
+  })
+
+  test('is known by an id that only the owner of its folder can use', async () => {
+    const host = await openHost()
+    const other = await openHost({ dataFolder: join(root, 'other') })
+    channel.connect(host)
+    await workspace()
+    expect(channel.hello?.id).toBe(host.hello.id)
+    expect(other.hello.id).not.toBe(host.hello.id)
+    expect(JSON.stringify(channel.hello)).not.toContain('key')
+  })
+
+  test('removes results that nobody has collected for a month, and does not run those calls again', async () => {
+    const host = await openHost()
+    channel.connect(host)
+    const remote = await workspace()
+    const checked = check(remote, 'bash', { command: 'echo x >> ledger' })
+    const context = contextIn()
+    await checked.run(context)
+    channel.cut()
+    await host.close()
+    const { spool = '' } = (await checked.start?.(context)) ?? {}
+    const result = join(root, 'data', 'calls', context.sessionId, spool)
+    const longAgo = new Date(Date.now() - 31 * 24 * 60 * 60 * 1000)
+    utimesSync(join(result, 'done'), longAgo, longAgo)
+    channel.connect(await openHost())
+    await expect.poll(() => existsSync(result)).toBe(false)
+    expect(await checked.run(context)).toMatchObject({ content: expect.stringContaining('not run again') })
+    expect(readFileSync(join(folder, 'ledger'), 'utf8')).toBe('x\n')
+  })
+
+  test('finishes what must not be interrupted before it ends', async () => {
+    const host = await openHost()
+    channel.connect(host)
+    const remote = await workspace()
+    void call(remote, 'write', { path: 'a.txt', content: 'made\n' })
+    await expect.poll(() => host.running).toBe(1)
+    await host.close()
+    expect(readFileSync(join(folder, 'a.txt'), 'utf8')).toBe('made\n')
+  })
+})
+
 describe('the ceiling of a host', () => {
   test('holds whatever the service allows', async () => {
     writeFileSync(join(root, 'outside.txt'), 'x')
@@ -247,6 +329,8 @@ describe('the ceiling of a host', () => {
     expect(await call(remote, 'bash', { command: 'touch made' })).toEqual(refused)
     expect(await call(remote, 'write', { path: '.git/hooks/post-checkout', content: 'y' })).toEqual(refused)
     expect(await call(remote, 'read', { path: '~/.ssh/id_ed25519' })).toEqual(refused)
+    expect(await call(remote, 'read', { path: '../outside.txt' })).toEqual(refused)
+    expect(await call(remote, 'ls', { path: '..' })).toEqual(refused)
     expect(await call(remote, 'write', { path: 'inside.txt', content: 'y' })).not.toHaveProperty('isError')
     expect(readFileSync(join(root, 'outside.txt'), 'utf8')).toBe('x')
   })

@@ -3,6 +3,8 @@ import { mkdir, readFile, realpath } from 'node:fs/promises'
 import { homedir, hostname } from 'node:os'
 import { join } from 'node:path'
 import { createRedactor, defaultPolicy, type Redactor } from '@tapetree/redact'
+import { acquireWriterLock, type WriterLock } from '@tapetree/session/stores/file'
+import { settledWithin } from '@tapetree/session/util/deadline'
 import { replaceFile } from '@tapetree/session/util/replace-file'
 import { systemClock, type Clock } from '@tapetree/session/util/wait'
 import { SessionSandbox } from '../sandbox/session-sandbox.ts'
@@ -13,17 +15,22 @@ import { loadInstructions } from '../resources/instructions.ts'
 import { Sandbox, sandboxFolder, type SandboxPlace } from '../sandbox/sandbox.ts'
 import { allTools, needsFiles } from '../tools/builtin/all-tools.ts'
 import { Jobs } from '../tools/commands/jobs.ts'
-import type { BoxKind, Tool } from '../tools/tool.ts'
+import { SessionSuspended, type BoxKind, type Tool } from '../tools/tool.ts'
 import { CallJournal, type StartedCall } from './call-journal.ts'
+import { isInside } from '../util/is-inside.ts'
 import { HostedCall, hostTexts, send, type HostedSession, type HostLink, type JudgedCall } from './hosted-call.ts'
 import {
   hostRequest,
+  introduced,
   parseMessage,
   toolHostProtocol,
   type CallRequest,
   type HostedWorkspace,
   type HostHello,
+  type HostMessage,
 } from './messages.ts'
+
+type Hello = Extract<HostMessage, { type: 'hello' }>
 
 export interface ToolHostOptions {
   /** Keeps the identity of this host, its journal of calls and the output of commands. */
@@ -50,6 +57,15 @@ export type HostMode = Exclude<PermissionMode, 'ask'>
 
 /** More calls at once are refused. */
 const maxCalls = 256
+/** More than this, of a service that does not heed it, are not answered. */
+const maxAsked = 4096
+/** So many sessions without a running call are kept open. */
+const maxSessions = 100
+/** A result that nobody collects for so long is removed. The call stays known, so that it does not run again. */
+const keepResultsMs = 30 * 24 * 60 * 60 * 1000
+const cleanEveryMs = 24 * 60 * 60 * 1000
+/** How long a process that ends waits for calls that must not be interrupted. */
+const finishMs = 2000
 
 /**
  * Runs the calls of sessions that run elsewhere, in folders of this machine. Each call runs at most once: a service that
@@ -58,40 +74,60 @@ const maxCalls = 256
  */
 export class ToolHost {
   readonly hello: HostHello
+  readonly #introduction: HostMessage
+  readonly #lock: WriterLock
+  readonly #closing = new AbortController()
   readonly #options: ToolHostOptions
   readonly #journal: CallJournal
   readonly #redactor: Redactor
   readonly #workspaces: ReadonlyMap<string, Workspace>
   readonly #sessions = new Map<string, WorkspaceSession>()
   readonly #calls = new Map<string, HostedCall>()
+  readonly #ends = new Set<Promise<void>>()
   readonly #links = new Set<HostLink>()
 
-  private constructor(options: ToolHostOptions, hello: HostHello, workspaces: ReadonlyMap<string, Workspace>) {
-    this.hello = hello
+  private constructor(
+    options: ToolHostOptions,
+    { hello, workspaces, lock }: { hello: Hello; workspaces: ReadonlyMap<string, Workspace>; lock: WriterLock },
+  ) {
+    this.hello = introduced(hello)
+    this.#introduction = hello
+    this.#lock = lock
     this.#options = options
     this.#workspaces = workspaces
     this.#journal = new CallJournal(join(options.dataFolder, 'calls'))
     this.#redactor = options.redactor ?? createRedactor(defaultPolicy())
   }
 
-  /** Also continues the commands that an earlier process of this host started. */
+  /** Also continues the commands that an earlier process of this host started. Rejects if another process uses its folder. */
   static async open(options: ToolHostOptions): Promise<ToolHost> {
-    await mkdir(join(options.dataFolder, 'calls'), { recursive: true, mode: 0o700 })
-    const workspaces = new Map<string, Workspace>()
-    for (const [name, folder] of Object.entries(options.workspaces)) {
-      workspaces.set(name, await Workspace.open(name, folder, options))
+    const { dataFolder } = options
+    await mkdir(join(dataFolder, 'calls'), { recursive: true, mode: 0o700 })
+    const attempt = await acquireWriterLock(join(dataFolder, 'lock'))
+    if (attempt.type === 'held') throw new ToolHostInUse(dataFolder)
+    if (attempt.type === 'unavailable') throw new Error(attempt.reason)
+    const { lock } = attempt
+    try {
+      const workspaces = new Map<string, Workspace>()
+      for (const [name, folder] of Object.entries(options.workspaces)) {
+        workspaces.set(name, await Workspace.open(name, folder, options))
+      }
+      const hello: Hello = {
+        type: 'hello',
+        protocol: toolHostProtocol,
+        key: await keyIn(dataFolder),
+        name: options.name ?? hostname(),
+        platform: process.platform,
+        workspaces: await Promise.all([...workspaces.values()].map((workspace) => workspace.describe())),
+      }
+      const host = new ToolHost(options, { hello, workspaces, lock })
+      for (const started of await host.#journal.unfinished()) host.#continue(started)
+      void host.#clean()
+      return host
+    } catch (error) {
+      lock.release()
+      throw error
     }
-    const hello: HostHello = {
-      type: 'hello',
-      protocol: toolHostProtocol,
-      id: await identityIn(options.dataFolder),
-      name: options.name ?? hostname(),
-      platform: process.platform,
-      workspaces: await Promise.all([...workspaces.values()].map((workspace) => workspace.describe())),
-    }
-    const host = new ToolHost(options, hello, workspaces)
-    for (const started of await host.#journal.unfinished()) host.#continue(started)
-    return host
   }
 
   /** The number of running calls. */
@@ -102,7 +138,7 @@ export class ToolHost {
   /** The connection is open: introduces the host to the service. */
   join(link: HostLink): void {
     this.#links.add(link)
-    send(link, this.hello)
+    send(link, this.#introduction)
   }
 
   /** The connection is closed. Calls continue. */
@@ -135,19 +171,23 @@ export class ToolHost {
 
   /** Commands continue; a later process of this host finds them again. */
   async close(): Promise<void> {
+    if (this.#closing.signal.aborted) return
+    this.#closing.abort()
     this.#links.clear()
+    for (const call of this.#calls.values()) call.suspend()
+    await settledWithin(Promise.all(this.#ends), { ms: finishMs })
     await Promise.all([...this.#sessions.values()].map((session) => session.close()))
+    this.#lock.release()
   }
 
   #call(request: CallRequest, link: HostLink): void {
     const running = this.#calls.get(request.id)
     if (running) return running.join(link, request.from)
-    if (this.#calls.size >= maxCalls) {
-      return send(link, { type: 'refused', id: request.id, reason: 'The tool host is busy. Try again later.' })
-    }
+    if (this.#calls.size >= maxAsked || this.#closing.signal.aborted) return
+    const isBusy = this.#calls.size >= maxCalls
     const call = this.#open(request)
     call.join(link, request.from)
-    this.#run(call, () => call.begin())
+    this.#run(call, () => call.begin({ isBusy }))
   }
 
   #continue({ request, start }: StartedCall): void {
@@ -158,12 +198,31 @@ export class ToolHost {
   #run(call: HostedCall, work: () => ReturnType<HostedCall['begin']>): void {
     const { id } = call.request
     this.#calls.set(id, call)
-    void work()
-      .catch((error: unknown) => ({ type: 'refused', id, reason: hostTexts.failed(error) }) as const)
+    const ended = work()
+      .catch((error: unknown) => {
+        // What fails has not begun.
+        if (!(error instanceof SessionSuspended))
+          return { type: 'refused', id, reason: hostTexts.failed(error) } as const
+        return undefined
+      })
       .then((end) => {
         this.#calls.delete(id)
-        call.tell(end)
+        this.#ends.delete(ended)
+        if (end) call.tell(end)
       })
+    this.#ends.add(ended)
+  }
+
+  /** Removes results that nobody collects, every day. */
+  async #clean(): Promise<void> {
+    const { clock = systemClock } = this.#options
+    const { signal } = this.#closing
+    while (!signal.aborted) {
+      for (const { session, id } of await this.#journal.uncollected(clock.now() - keepResultsMs)) {
+        await this.#settle(session, id).catch(() => undefined)
+      }
+      await clock.wait(cleanEveryMs, signal).catch(() => undefined)
+    }
   }
 
   async #settle(session: string, id: string): Promise<void> {
@@ -188,11 +247,23 @@ export class ToolHost {
     if (!workspace) return undefined
     const key = `${name}/${id}`
     const known = this.#sessions.get(key)
-    if (known) return known
+    this.#sessions.delete(key)
     const localFolder = join(this.#options.dataFolder, 'sessions', id)
-    const session = new WorkspaceSession({ id, localFolder }, workspace, this.#redactor)
+    const session = known ?? new WorkspaceSession({ id, localFolder }, workspace, this.#redactor)
     this.#sessions.set(key, session)
+    this.#closeUnused()
     return session
+  }
+
+  /** The least recently used ones come first. */
+  #closeUnused(): void {
+    const used = new Set([...this.#calls.values()].map(({ request }) => `${request.workspace}/${request.session}`))
+    for (const [key, session] of this.#sessions) {
+      if (this.#sessions.size <= maxSessions) return
+      if (used.has(key)) continue
+      this.#sessions.delete(key)
+      void session.close().catch(() => undefined)
+    }
   }
 }
 
@@ -280,6 +351,11 @@ class WorkspaceSession implements HostedSession {
 
   async judge({ tool, access, box: wanted }: JudgedCall): ReturnType<HostedSession['judge']> {
     const { mode, rules, folder, home, sandbox } = this.#workspace
+    const outside = access.find(
+      (each) => (each.type === 'read' || each.type === 'write') && !isInside(each.path, folder),
+    )
+    // In mode auto, commands reach everything anyway.
+    if (outside && mode !== 'auto') return { refused: hostTexts.outside(folder) }
     const judgement = judgeCall(
       { tool: tool.name, readOnly: tool.readOnly, access },
       {
@@ -307,11 +383,20 @@ function narrower(first: BoxKind | undefined, second: BoxKind | undefined): BoxK
 }
 
 /** The same for every process that uses this folder. */
-async function identityIn(dataFolder: string): Promise<string> {
-  const path = join(dataFolder, 'host-id')
+async function keyIn(dataFolder: string): Promise<string> {
+  const path = join(dataFolder, 'host-key')
   const known = await readFile(path, 'utf8').catch(() => '')
-  if (/^host-[0-9a-f]{24}$/.test(known)) return known
-  const id = `host-${randomBytes(12).toString('hex')}`
-  await replaceFile(path, id)
-  return id
+  if (/^[0-9a-f]{64}$/.test(known)) return known
+  const key = randomBytes(32).toString('hex')
+  await replaceFile(path, key)
+  return key
+}
+
+/** Two processes with one journal would take the calls of each other for interrupted ones. */
+export class ToolHostInUse extends Error {
+  override readonly name = 'ToolHostInUse'
+
+  constructor(dataFolder: string) {
+    super(`Another tool host uses the folder ${dataFolder}.`)
+  }
 }

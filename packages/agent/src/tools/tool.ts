@@ -109,6 +109,8 @@ export interface Answer {
 export interface ToolOutput {
   content: string | Content[]
   isError?: boolean
+  /** Of a command that has ended, for a user who ran it. */
+  exitCode?: number
 }
 
 export interface ToolOptions<Schema extends InputSchema> {

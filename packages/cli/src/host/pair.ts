@@ -83,7 +83,7 @@ export function addressOfServer(
   return { baseUrl: server.url, token: server.token, ...transportFor(wayTo(server)) }
 }
 
-function wayTo({ pinned }: Pick<KnownServer, 'pinned'>): Way {
+export function wayTo({ pinned }: Pick<KnownServer, 'pinned'>): Way {
   return pinned ? { type: 'pinned', ...pinned } : { type: 'network' }
 }
 

@@ -13,6 +13,7 @@ import {
   type NewSession,
   type SocketServer,
 } from '@tapetree/server'
+import type { WorkspaceSource } from '@tapetree/server/tool-hosts'
 import { SessionError, type Session, type SessionStore } from '@tapetree/session'
 import type { Comparison } from '@tapetree/session/screen'
 import { settledWithin } from '@tapetree/session/util/deadline'
@@ -40,6 +41,8 @@ export interface SessionHostOptions {
   onProblem?: (problem: { source: string; message: string }) => void
   /** Rejects if a session must not work in a folder. */
   checkFolder?: (cwd: string) => Promise<unknown>
+  /** The tool hosts that sessions may use. */
+  workspaces?: WorkspaceSource
   observers?: LiveSessionsOptions['observers']
   /** How many entries a screen loads first. */
   window?: number
@@ -249,6 +252,7 @@ export class SessionHost implements AsyncDisposable {
 
   #driverOptions(sessionId: string): Parameters<typeof openCodingDriver>[1] {
     const { io, store, owner, agent, whenUnanswered, keyring = systemKeyring(), onProblem, checkFolder } = this.#options
+    const { workspaces } = this.#options
     const flags = this.#flagsFor(sessionId)
     const places = placesOf(io)
     return {
@@ -264,6 +268,7 @@ export class SessionHost implements AsyncDisposable {
       sandbox: sandboxPlaceOf(places),
       ...(onProblem && { onProblem: (problem) => onProblem(withCommand(problem)) }),
       ...(checkFolder && { checkFolder }),
+      ...(workspaces && { workspaces }),
     }
   }
 }

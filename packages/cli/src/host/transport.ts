@@ -28,7 +28,7 @@ export function transportFor(way: Way): Transport {
   return { fetch, connect: (url, protocols) => new WebSocket(url, protocols, socketOptions(way)) }
 }
 
-function socketOptions(way: Way): WebSocket.ClientOptions {
+export function socketOptions(way: Way): WebSocket.ClientOptions {
   // Frames are small and many: compression costs more than it saves.
   const common = { perMessageDeflate: false, handshakeTimeout: 10_000 }
   switch (way.type) {

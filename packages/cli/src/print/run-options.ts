@@ -182,6 +182,12 @@ const forms =
 
 /** The typed text, validated as a rule. */
 function ruleOption(typed: string, effect: Exclude<Effect, 'ask'>): WrittenRule {
+  const { type, match } = parseRule(typed, effect)
+  return { type, match }
+}
+
+/** The rule that the user typed after `--allow` or `--deny`. */
+export function parseRule(typed: string, effect: Exclude<Effect, 'ask'>): Rule {
   const written = typed.trimStart().startsWith('{') ? fromJson(typed) : fromWords(typed)
   const parsed = ruleSchema.safeParse({ effect, ...written })
   if (!parsed.success) {
@@ -189,8 +195,7 @@ function ruleOption(typed: string, effect: Exclude<Effect, 'ask'>): WrittenRule 
       'tapetree run --help',
     ])
   }
-  const { type, match } = parsed.data
-  return { type, match }
+  return parsed.data
 }
 
 /** The reverse: what to type for a rule. */

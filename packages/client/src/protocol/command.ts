@@ -28,6 +28,8 @@ export const operations = {
   set_model: z.strictObject({ provider: z.string().max(200), model_id: z.string().max(200) }),
   set_thinking_level: z.strictObject({ level: thinkingLevel }),
   set_config: z.strictObject({ mode: z.enum(['ask', 'accept-edits', 'sandboxed', 'plan', 'auto']) }),
+  /** Lets the tools of the session work in a folder of a tool host. `host`: its id or its name. */
+  set_workspace: z.strictObject({ host: z.string().min(1).max(200), workspace: z.string().min(1).max(200) }),
   compact: z.strictObject({ instructions: words.optional() }),
   branch: z.strictObject({
     entry_id: id.nullable(),

@@ -50,6 +50,7 @@ export { problemSchema, type Problem } from './frames.ts'
 export {
   cancelSchema,
   compactSchema,
+  setWorkspaceSchema,
   rewindSchema,
   createSessionSchema,
   deleteSessionQuerySchema,
@@ -77,6 +78,8 @@ export {
   permissionAnsweredSchema,
   permissionListSchema,
   promptResultSchema,
+  toolHostListSchema,
+  workspaceResultSchema,
   queueAddedSchema,
   queuedMessageSchema,
   queueListSchema,

@@ -28,6 +28,8 @@ export const createSessionSchema = z.strictObject({
   model: modelReferenceSchema.optional(),
   agent: z.string().max(200).optional(),
   parent_session: id.optional(),
+  /** The tools work in a folder of a tool host. */
+  workspace: operations.set_workspace.optional(),
   /** Sent once the session exists. */
   prompt: prompt.shape.text.optional(),
 })
@@ -48,6 +50,7 @@ export const forkSchema = z.strictObject({ entry_id: id.optional(), name: name.o
 
 export const promptSchema = prompt
 export const compactSchema = compact
+export const setWorkspaceSchema = operations.set_workspace
 export const retrySchema = operations.retry
 export const resumeSchema = resume
 export const rewindSchema = operations.rewind

@@ -63,6 +63,29 @@ export const promptResultSchema = z.discriminatedUnion('outcome', [
 ])
 export type WirePromptResult = z.infer<typeof promptResultSchema>
 
+/** The tool hosts that are connected. The tools of a session can work in one of their workspaces. */
+export const toolHostListSchema = z.object({
+  tool_hosts: z.array(
+    z.object({
+      id: z.string(),
+      name: z.string(),
+      platform: z.string(),
+      workspaces: z.array(
+        z.object({
+          name: z.string(),
+          /** Absolute, on the host. */
+          folder: z.string(),
+          /** The most that the host allows. */
+          mode: z.string(),
+          has_sandbox: z.boolean(),
+        }),
+      ),
+    }),
+  ),
+})
+
+export const workspaceResultSchema = z.object({ host: z.string(), workspace: z.string(), folder: z.string() })
+
 /** The result of a command over HTTP: the same members as in an `ack`. */
 export const acceptedSchema = z.looseObject({ run_id: z.string().nullish() })
 

@@ -42,6 +42,8 @@ const waitingForSchema = z.discriminatedUnion('type', [
   z.object({ type: z.literal('auto_compaction_start'), run_id: z.string(), reason: z.string() }),
   /** Lines wait for the storage, since this time. */
   z.object({ type: z.literal('storage'), run_id: z.string().nullable(), since: z.string() }),
+  /** The tools work on a host that cannot be reached. */
+  z.object({ type: z.literal('tool_host'), run_id: z.string().nullable(), reason: z.string() }),
 ])
 
 /** A queued message. If not all fit into a frame, long texts are truncated; REST and the log have them in full. */
@@ -84,6 +86,15 @@ export const stateValueSchemas = {
     missing_model: z.object({ provider: z.string(), model_id: z.string(), reason: z.string() }).nullish(),
     /** A rewind of the files was interrupted: it has to be finished or undone. */
     open_restore: z.string().nullish(),
+    /** Where the tools work, if it is not the server. `problem`: why they cannot be used now. */
+    workspace: z
+      .object({
+        name: z.string(),
+        host: z.string(),
+        folder: z.string(),
+        problem: z.string().nullish(),
+      })
+      .nullish(),
   }),
   usage: z.object({
     turns: z.int(),

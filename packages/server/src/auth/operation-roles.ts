@@ -47,6 +47,7 @@ export const operationAccess: { readonly [Op in Operation]: OperationAccess<Op> 
   set_model: { role: 'drive' },
   set_thinking_level: { role: 'drive' },
   set_config: { role: 'drive' },
+  set_workspace: { role: 'drive' },
   compact: { role: 'drive' },
   branch: { role: 'drive' },
   rewind: { role: 'drive' },
@@ -73,12 +74,23 @@ export const operationAccess: { readonly [Op in Operation]: OperationAccess<Op> 
 }
 
 /** Throws `role-too-small` unless the caller may run this with these arguments. Does not validate arguments. */
-export function checkRole({ role }: Caller, command: { op: Operation; args?: unknown }, queue: QueueFacts): void {
+export function checkRole(caller: Caller, command: { op: Operation; args?: unknown }, queue: QueueFacts): void {
+  const { role } = caller
   const needs = roleFor(command, queue)
-  if (mayDo(role, needs)) return
+  if (mayDo(role, needs)) {
+    if (command.op === 'set_workspace') refuseConfined(caller)
+    return
+  }
   const how = needs === operationAccess[command.op].role ? '' : ' with these arguments'
   const detail = `${command.op}${how} needs the role ${needs}; the token has the role ${role}.`
   throw new RequestProblem(403, 'role-too-small', detail, { needs })
+}
+
+/** The folders of tool hosts are not those of the server, so a token for one folder does not include them. */
+export function refuseConfined({ folder }: Caller): void {
+  if (folder === undefined) return
+  const detail = 'The token is for one folder of the server, so it cannot use tool hosts.'
+  throw new RequestProblem(403, 'folder-only', detail)
 }
 
 function roleFor({ op, args }: { op: Operation; args?: unknown }, queue: QueueFacts): Role {

@@ -2,16 +2,19 @@ import type { AgentEvent, AgentSession } from '@tapetree/agent'
 import { abandonRun } from '@tapetree/agent/run'
 import { KeptWriteError, type BlockedWrites, type KeptFile } from '@tapetree/agent/sandbox'
 import { RestoreProblem, SnapshotsOff, type RewindOutcome } from '@tapetree/agent/workspace'
-import type { Arguments, Command, WireBlockedWrites } from '@tapetree/client/protocol'
+import type { Arguments, Command, WireBlockedWrites, WireStateValues } from '@tapetree/client/protocol'
 import { SessionError, type Cause, type Session, type WaitingMessage } from '@tapetree/session'
 import { fromDisk, type Delivery, type SubmissionChange, type DiskLine } from '@tapetree/session/format'
 import { Listeners } from '@tapetree/session/util/listeners'
+import { findWorkspace, type WorkspaceSource } from '../tool-hosts/tool-hosts.ts'
 import { emitWarning, RequestProblem } from '../util/problem-error.ts'
 import type { CommandRights, DriverEvent, SessionDriver, SlashCommand } from '../live/driver.ts'
 
 export interface AgentDriverOptions {
   agent: AgentSession
   slashCommands?: () => readonly SlashCommand[]
+  /** The tool hosts that the session may use. */
+  workspaces?: WorkspaceSource
   /** Resources of the agent to close with it, such as its MCP servers. */
   close?: () => Promise<void>
 }
@@ -32,7 +35,12 @@ export class AgentDriver implements SessionDriver {
   constructor(options: AgentDriverOptions) {
     this.#agent = options.agent
     this.#options = options
-    this.#stop = options.agent.subscribe((event) => this.#take(event))
+    const { agent } = options
+    const stops = [
+      agent.subscribe((event) => this.#take(event)),
+      agent.remote?.subscribe(() => this.#tell({ type: 'config_changed' })),
+    ]
+    this.#stop = () => stops.forEach((stop) => stop?.())
   }
 
   get session(): Session {
@@ -41,6 +49,10 @@ export class AgentDriver implements SessionDriver {
 
   get isBusy(): boolean {
     return this.#agent.state().isBusy
+  }
+
+  get toolProblem(): string | undefined {
+    return this.#agent.remote?.problem
   }
 
   config(): Record<string, unknown> {
@@ -55,7 +67,16 @@ export class AgentDriver implements SessionDriver {
         missing_model: { provider: missingModel.provider, model_id: missingModel.modelId, reason: missingModel.reason },
       }),
       ...(openRestore && { open_restore: openRestore.restoreId }),
+      ...this.#workspace(),
     }
+  }
+
+  #workspace(): { workspace?: WireStateValues['config']['workspace'] } {
+    const { remote } = this.#agent
+    if (!remote) return {}
+    const { reference, problem } = remote
+    const { name, hostName: host, folder } = reference
+    return { workspace: { name, host, folder, ...(problem !== undefined && { problem }) } }
   }
 
   slashCommands(): readonly SlashCommand[] {
@@ -100,6 +121,8 @@ export class AgentDriver implements SessionDriver {
       case 'set_config':
         await agent.setMode(args.mode, cause)
         return this.#tell({ type: 'config_changed' })
+      case 'set_workspace':
+        return this.#setWorkspace(args, cause)
       case 'compact':
         return { outcome: (await agent.compact(args.instructions, cause).catch(unlessStopped)).type }
       case 'branch': {
@@ -124,6 +147,16 @@ export class AgentDriver implements SessionDriver {
       default:
         return this.#changeQueue({ op, args } as Command, cause, rights)
     }
+  }
+
+  /** Takes effect when the session is opened again. A run that waits for a host which is away does not have to be stopped. */
+  async #setWorkspace({ host, workspace }: Arguments<'set_workspace'>, cause: Cause): Promise<unknown> {
+    const found = findWorkspace(this.#options.workspaces, { host, workspace })
+    if (this.isBusy && this.toolProblem === undefined) {
+      throw new SessionError('session-busy', 'The session is running. Cancel the run first.')
+    }
+    await this.session.append({ type: 'workspace', workspace: found }, { cause })
+    return { host: found.hostName, workspace: found.name, folder: found.folder }
   }
 
   async close(): Promise<void> {

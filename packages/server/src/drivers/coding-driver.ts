@@ -1,20 +1,24 @@
 import { openCodingAgent, type CodingAgent, type CodingAgentOptions } from '@tapetree/agent'
 import { RegistryError } from '@tapetree/agent/models'
+import { RemoteWorkspace, type WorkspaceReference } from '@tapetree/agent/tool-host'
 import { SessionError, type SessionStore } from '@tapetree/session'
 import { stat } from 'node:fs/promises'
 import { AgentDriver } from './agent-driver.ts'
+import type { WorkspaceSource } from '../tool-hosts/tool-hosts.ts'
 import { serverOwner, type SessionDriver, type SlashCommand } from '../live/driver.ts'
 import type { NewSession } from '../live/live-sessions.ts'
 import { RequestProblem } from '../util/problem-error.ts'
 
 export interface CodingDriverOptions extends Omit<
   CodingAgentOptions,
-  'sessionId' | 'cwd' | 'workingFolder' | 'askTrust'
+  'sessionId' | 'cwd' | 'workingFolder' | 'remote' | 'askTrust'
 > {
   /** Folder for a session without one, such as an imported one. Absent: it cannot be opened. */
   defaultCwd?: string
   /** Rejects if a session must not work in a folder. */
   checkFolder?: (cwd: string) => Promise<unknown>
+  /** The tool hosts that sessions may use. Absent: a session that uses one cannot be opened here. */
+  workspaces?: WorkspaceSource
 }
 
 /**
@@ -22,7 +26,7 @@ export interface CodingDriverOptions extends Omit<
  * trusted only if that was granted before.
  */
 export async function openCodingDriver(sessionId: string, options: CodingDriverOptions): Promise<SessionDriver> {
-  const { defaultCwd, checkFolder, ...agentOptions } = options
+  const { defaultCwd, checkFolder, workspaces, ...agentOptions } = options
   // Held while the agent is assembled, which shares it, so that no other process can take the session.
   await using session = await options.store.open(sessionId)
   const cwd = session.header?.cwd ?? defaultCwd
@@ -37,13 +41,33 @@ export async function openCodingDriver(sessionId: string, options: CodingDriverO
   // After the folder check: sessions outside of the allowed folders cannot be watched either.
   if (session.readOnlyReason !== undefined) throw new SessionError('session-owned', session.readOnlyReason)
   for (const folder of [cwd, workingFolder ?? cwd]) await requireFolder(folder)
-  const place = { cwd, ...(workingFolder !== undefined && { workingFolder }) }
-  const coding = await openCodingAgent({ owner: serverOwner, ...agentOptions, sessionId, ...place }).catch(notUsable)
+  const remote = session.workspace && remoteOf(session.workspace, workspaces)
+  const place = { cwd, ...(workingFolder !== undefined && { workingFolder }), ...(remote && { remote }) }
+  const coding = await openCodingAgent({ owner: serverOwner, ...agentOptions, sessionId, ...place }).catch(
+    (error: unknown) => {
+      remote?.close()
+      return notUsable(error)
+    },
+  )
   return new AgentDriver({
     agent: coding.session,
     slashCommands: () => slashCommandsOf(coding),
-    close: () => coding.close(),
+    ...(workspaces && { workspaces }),
+    close: async () => {
+      await coding.close()
+      remote?.close()
+    },
   })
+}
+
+function remoteOf(workspace: WorkspaceReference, workspaces: WorkspaceSource | undefined): RemoteWorkspace {
+  if (workspaces) return new RemoteWorkspace(workspace, workspaces.channel(workspace.hostId))
+  const { hostName, name } = workspace
+  throw new RequestProblem(
+    409,
+    'no-tool-hosts',
+    `The tools of this session work in ${JSON.stringify(name)} on the tool host ${hostName}. Open it through the server to which that host connects.`,
+  )
 }
 
 async function requireFolder(folder: string): Promise<void> {
@@ -58,8 +82,9 @@ async function requireFolder(folder: string): Promise<void> {
 
 /** Creates a session that `openCodingDriver` opens later. */
 export async function createCodingSession(store: SessionStore, options: NewSession): Promise<string> {
-  const { model, agent: _agent, ...header } = options
+  const { model, agent: _agent, workspace, ...header } = options
   await using session = await store.create(header)
+  if (workspace) await session.append({ type: 'workspace', workspace })
   if (model) await session.appendModelChange(model.provider, model.modelId)
   return session.id
 }

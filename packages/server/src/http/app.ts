@@ -3,6 +3,7 @@ import type { CallerLimits } from '../auth/limits.ts'
 import type { Caller, Role } from '../auth/operation-roles.ts'
 import type { ReachableSessions } from '../live/reachable-sessions.ts'
 import type { PushService } from '../push/push-service.ts'
+import type { ToolHosts } from '../tool-hosts/tool-hosts.ts'
 import type { Problem } from '@tapetree/client'
 import { problemSchema } from '@tapetree/client/protocol'
 import { HTTPException } from 'hono/http-exception'
@@ -43,6 +44,8 @@ export interface ApiParts {
   notReady?: () => string | undefined | Promise<string | undefined>
   /** Absent: no push messages are sent. */
   push?: PushService
+  /** Absent: there are no tool hosts. */
+  toolHosts?: ToolHosts
   /** Aborted on shutdown: ends long polls and streams. */
   closing: AbortSignal
   clock?: Clock

@@ -114,6 +114,10 @@ function toldBy(line: Line): Record<string, unknown> {
       return { outcome: 'started', run_id: line.message.runId ?? '' }
     case 'run_start':
       return { outcome: 'started', run_id: line.runStart.runId }
+    case 'workspace': {
+      const { hostName: host, name: workspace, folder } = line.workspace
+      return { host, workspace, folder }
+    }
     case 'compaction':
       return { outcome: 'compacted' }
     case 'leaf':

@@ -49,6 +49,8 @@ interface Commanded {
   /** Whether other nodes may own the session. */
   readonly hasNodes: boolean
   becomeWritable(): Promise<void>
+  /** Opens it again as its log now says. */
+  reopen(): Promise<void>
   /** Runs a command on the node that owns the session; undefined if none does. */
   relay(command: RelayedCommand): Promise<Ack | undefined>
 }
@@ -69,6 +71,7 @@ const beginsWork: Readonly<Record<Operation, boolean>> = {
   set_model: false,
   set_thinking_level: false,
   set_config: false,
+  set_workspace: false,
   compact: true,
   branch: false,
   rewind: false,
@@ -185,6 +188,7 @@ export class LiveCommands {
       const images = this.#checkImages(checked.command)
       if (images) await images
       const result = await this.#live.driver.perform(checked.command, cause, { mayDrive: sender?.mayDrive ?? true })
+      if (checked.command.op === 'set_workspace') await this.#live.reopen()
       const seq = this.#live.session.effectOf(id)
       return { id, ok: true, ...(seq !== undefined && { seq }), ...(result !== undefined && { result }) }
     } catch (error) {

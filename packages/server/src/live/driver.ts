@@ -14,6 +14,8 @@ export interface SessionDriver {
   perform(command: Command, cause: Cause, rights?: CommandRights): Promise<unknown>
   /** Model, thinking level and mode, for screens. */
   config(): Record<string, unknown>
+  /** Why the tools of the session cannot be used now. */
+  readonly toolProblem?: string | undefined
   /** Set while another process writes the session: its log is followed, and commands are rejected. */
   readonly readOnly?: WireStateValues['read_only']
   /** Available slash commands. */

@@ -11,7 +11,7 @@ import {
   type StateKey,
   type WireStateValues,
 } from '@tapetree/client/protocol'
-import type { CommittedLine, Session } from '@tapetree/session'
+import { newId, type CommittedLine, type Session } from '@tapetree/session'
 import type { StorageStatus } from '@tapetree/session/log-store'
 import { fromDisk, type Delivery, type DiskLine, type Line } from '@tapetree/session/format'
 import type { LiveText, SessionSnapshot } from '@tapetree/session/view'
@@ -388,6 +388,24 @@ export class LiveSession {
     } finally {
       await watched.session.close()
     }
+  }
+
+  /** Replaces the driver by one that is opened as the log now says. Connections stay, and an open run continues. */
+  async reopen(): Promise<void> {
+    const before = this.#driver
+    const next = await this.#options.claim?.()
+    if (!next) return
+    if (this.#isClosed || this.#driver !== before) return next.close()
+    for (const stop of this.#driverStops) stop()
+    this.#driver = next
+    try {
+      await (before.suspend?.() ?? before.close())
+      await this.#use(next, this.lines.lastSeq)
+    } catch (error) {
+      this.#options.onBroken?.()
+      throw error
+    }
+    await next.perform({ op: 'resume', args: { by_person: true } }, { cmd: newId(), client: 'server' })
   }
 
   /** Reads the lines after this one, and subscribes to all later ones. */

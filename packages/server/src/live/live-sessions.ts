@@ -1,4 +1,5 @@
 import { systemClock, type Clock } from '@tapetree/agent/run'
+import type { WorkspaceReference } from '@tapetree/agent/tool-host'
 import { closeCodes } from '@tapetree/client/protocol'
 import { SessionError, type CreateOptions, type Session, type SessionStore } from '@tapetree/session'
 import type { Line } from '@tapetree/session/format'
@@ -13,6 +14,8 @@ import type { SessionRelay } from './owner-link.ts'
 /** Options of a new session. */
 export interface NewSession extends CreateOptions {
   model?: { provider: string; modelId: string }
+  /** The tools work there. */
+  workspace?: WorkspaceReference
   agent?: string
 }
 

@@ -40,12 +40,15 @@ function runValue(driver: SessionDriver, pause: Pause | null): WireStateValues['
   const leftBehind = openRun && !isBusy ? { type: 'resume' as const, run_id: openRun.runId } : null
   const stopped = stoppedRun(driver)
   const run_id = openRun?.runId ?? null
-  const { storage } = driver.session
+  const { storage, inbox } = driver.session
   const storing = storage.type === 'waiting' ? { type: 'storage' as const, run_id, since: storage.since } : null
+  const { toolProblem: reason } = driver
+  const isWanted = isBusy || (!inbox.hold && inbox.messages.some(({ held }) => !held))
+  const away = isWanted && reason !== undefined ? { type: 'tool_host' as const, run_id, reason } : null
   return {
     run_id,
     is_busy: isBusy,
-    waiting_for: storing ?? (pause ? pauseOnWire(pause) : leftBehind),
+    waiting_for: storing ?? away ?? (pause ? pauseOnWire(pause) : leftBehind),
     ...(stopped?.type === 'storage-failed' && { stopped }),
   }
 }

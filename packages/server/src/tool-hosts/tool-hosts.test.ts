@@ -4,8 +4,9 @@ import { join } from 'node:path'
 import { RemoteWorkspace, ToolHost } from '@tapetree/agent/tool-host'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { LocalNetwork } from '../bus/local-bus.ts'
+import { connectHost } from './testing/connect-host.ts'
 import { runRemotely } from './testing/run-remotely.ts'
-import { ToolHosts, type HostConnection } from './tool-hosts.ts'
+import { ToolHosts } from './tool-hosts.ts'
 
 let root: string
 let folder: string
@@ -41,22 +42,6 @@ function openServers(count: number): ToolHosts[] {
   })
 }
 
-/** The returned function cuts the connection. */
-function connect(host: ToolHost, hosts: ToolHosts, tenant = 'default'): () => void {
-  const link = { send: (text: string) => queueMicrotask(() => take(text)) }
-  const cut = (): void => {
-    host.leave(link)
-    end()
-  }
-  const connection: HostConnection = {
-    send: (text) => queueMicrotask(() => host.take(text, link)),
-    close: () => host.leave(link),
-  }
-  const { take, end } = hosts.accept(tenant, connection)
-  host.join(link)
-  return cut
-}
-
 function workspaceOn(host: ToolHost, hosts: ToolHosts): RemoteWorkspace {
   const { id: hostId, name: hostName, platform } = host.hello
   const reference = { name: 'app', hostId, hostName, folder, platform }
@@ -70,7 +55,7 @@ const ready = (remote: RemoteWorkspace): Promise<void> => remote.ready(AbortSign
 test('a session uses a host that is connected to its server', async () => {
   const hosts = new ToolHosts()
   const host = await openHost()
-  connect(host, hosts)
+  connectHost(host, hosts)
   const remote = workspaceOn(host, hosts)
   await ready(remote)
   expect(hosts.list('default')).toEqual([host.hello])
@@ -82,7 +67,7 @@ test('a session uses a host that is connected to its server', async () => {
 test('a session uses a host that is connected to another server', async () => {
   const [first, second] = openServers(2) as [ToolHosts, ToolHosts]
   const host = await openHost()
-  connect(host, first)
+  connectHost(host, first)
   const remote = workspaceOn(host, second)
   await ready(remote)
   expect(second.list('default')).toEqual([host.hello])
@@ -99,14 +84,14 @@ test('a server that starts later hears of the hosts of the others', async () => 
     return hosts
   }
   const host = await openHost()
-  connect(host, open('first'))
+  connectHost(host, open('first'))
   await ready(workspaceOn(host, open('second')))
 })
 
 test('a command goes on while its host changes the server, and its result arrives', async () => {
   const [first, second, third] = openServers(3) as [ToolHosts, ToolHosts, ToolHosts]
   const host = await openHost()
-  const cut = connect(host, first)
+  const cut = connectHost(host, first)
   const remote = workspaceOn(host, third)
   await ready(remote)
   const command = 'echo x >> ledger; echo begun; until test -e go; do sleep 0.02; done; exit 4'
@@ -114,7 +99,7 @@ test('a command goes on while its host changes the server, and its result arrive
   await expect.poll(() => observed.join('')).toBe('begun\n')
   cut()
   await expect.poll(() => remote.problem).toBe('The tool host laptop cannot be reached.')
-  connect(host, second)
+  connectHost(host, second)
   await ready(remote)
   writeFileSync(join(folder, 'go'), '')
   expect(await output).toMatchObject({ content: expect.stringMatching(/begun[^]*4/), isError: true })
@@ -124,7 +109,7 @@ test('a command goes on while its host changes the server, and its result arrive
 test('a host belongs to its tenant', async () => {
   const hosts = new ToolHosts()
   const host = await openHost()
-  connect(host, hosts, 'other')
+  connectHost(host, hosts, 'other')
   await expect.poll(() => hosts.list('other')).toEqual([host.hello])
   expect(hosts.list('default')).toEqual([])
   expect(hosts.channel('default', host.hello.id).hello).toBeUndefined()
@@ -138,4 +123,20 @@ test('a host that begins with anything but its introduction is refused', () => {
   }
   expect(closed).toEqual([expect.stringContaining('version')])
   expect(hosts.list('default')).toEqual([])
+})
+
+test('a host cannot take the place of another one', async () => {
+  const hosts = new ToolHosts()
+  const host = await openHost()
+  connectHost(host, hosts)
+  await expect.poll(() => hosts.list('default')).toEqual([host.hello])
+  const taken: string[] = []
+  const impostor = hosts.accept('default', { send: (text) => taken.push(text), close: () => undefined })
+  const { id, name, platform, workspaces } = host.hello
+  impostor.take(
+    JSON.stringify({ type: 'hello', protocol: 1, key: id.slice(5).padEnd(64, '0'), id, name, platform, workspaces }),
+  )
+  expect(hosts.list('default')).toHaveLength(2)
+  hosts.channel('default', id).send({ type: 'cancel', id: '12345678' })
+  expect(taken).toEqual([])
 })

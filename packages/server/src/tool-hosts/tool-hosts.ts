@@ -1,16 +1,18 @@
 import {
   hostMessage,
+  introduced,
   parseMessage,
   toolHostProtocol,
   type ChannelEvent,
   type HostChannel,
   type HostHello,
   type HostRequest,
+  type WorkspaceReference,
 } from '@tapetree/agent/tool-host'
 import { systemClock, type Clock } from '@tapetree/agent/run'
 import { Listeners } from '@tapetree/session/util/listeners'
 import type { SessionBus } from '../bus/session-bus.ts'
-import { emitWarning } from '../util/problem-error.ts'
+import { emitWarning, RequestProblem } from '../util/problem-error.ts'
 
 /** The connection of a tool host to this server. */
 export interface HostConnection {
@@ -22,6 +24,38 @@ export interface ToolHostsOptions {
   /** Lets sessions of this server use hosts that are connected to another one. */
   bus?: SessionBus
   clock?: Clock
+}
+
+/** The tool hosts that sessions may use. */
+export interface WorkspaceSource {
+  /** Those that can be reached. */
+  list(): HostHello[]
+  /** The way to one host, which need not be there. */
+  channel(id: string): HostChannel
+}
+
+/** Rejects if the host cannot be reached or does not offer the workspace. `host`: its id, or its name. */
+export function findWorkspace(
+  source: WorkspaceSource | undefined,
+  { host, workspace }: { host: string; workspace: string },
+): WorkspaceReference {
+  const hosts = source?.list() ?? []
+  const named = hosts.filter(({ name }) => name === host)
+  const found = hosts.find(({ id }) => id === host) ?? (named.length === 1 ? named[0] : undefined)
+  if (!found) {
+    const detail =
+      named.length > 1
+        ? `Several tool hosts are called ${JSON.stringify(host)}. Use the id of one.`
+        : `No tool host ${JSON.stringify(host)} is connected.`
+    throw new RequestProblem(404, 'tool-host-not-found', detail)
+  }
+  const offered = found.workspaces.find(({ name }) => name === workspace)
+  if (!offered) {
+    const detail = `The tool host ${JSON.stringify(found.name)} does not offer a workspace ${JSON.stringify(workspace)}.`
+    throw new RequestProblem(404, 'workspace-not-found', detail)
+  }
+  const { id: hostId, name: hostName, platform } = found
+  return { name: workspace, hostId, hostName, folder: offered.folder, platform }
 }
 
 /** A host that is connected to this server or to another one. */
@@ -66,6 +100,11 @@ export class ToolHosts {
     if (bus) void this.#share(bus).catch(emitWarning)
   }
 
+  /** The hosts of one tenant. */
+  of(tenant: string): WorkspaceSource {
+    return { list: () => this.list(tenant), channel: (id) => this.channel(tenant, id) }
+  }
+
   /** The hosts that can be reached. */
   list(tenant: string): HostHello[] {
     return [...this.#hosts].flatMap(([key, { hello }]) => (tenantOf(key) === tenant ? [hello] : []))
@@ -100,8 +139,9 @@ export class ToolHosts {
         if (message.type !== 'hello' || message.protocol !== toolHostProtocol) {
           return connection.close(`This server speaks version ${toolHostProtocol} of the protocol of tool hosts.`)
         }
-        key = keyOf(tenant, message.id)
-        this.#joined(key, { hello: message, link, connection, heardAt: Infinity })
+        const hello = introduced(message)
+        key = keyOf(tenant, hello.id)
+        this.#joined(key, { hello, link, connection, heardAt: Infinity })
       },
       end: () => {
         if (key !== undefined && this.#hosts.get(key)?.link === link) this.#left(key)

@@ -215,6 +215,11 @@ function Opened({
             Waiting for the storage. Nothing is lost; the session goes on when it answers.
           </p>
         )}
+        {run?.waitingFor?.type === 'tool_host' && (
+          <p className="notice" role="status">
+            {run.waitingFor.reason} Messages are kept; the session goes on when the host is back.
+          </p>
+        )}
         <Jobs opened={opened} mayStop={mayDo(role, 'drive')} isOpen={showsJobs} onToggle={setShowsJobs} />
         <Requests opened={opened} mayAnswer={mayDo(role, 'approve')} />
         <Composer
@@ -242,7 +247,7 @@ function NextRun({ opened: { session }, opened, mayChange, attempt }: NextRunPro
   const config = useSelected(opened, () => session.state('config'))
   const cost = useSelected(opened, () => session.state('usage')?.cost ?? 0)
   if (!config) return null
-  const { model, thinkingLevel, mode, modeReason } = config
+  const { model, thinkingLevel, mode, modeReason, workspace } = config
   return (
     <div className="next-run" role="group" aria-label="Next run">
       {model && <span className="model">{model.modelId}</span>}
@@ -263,6 +268,12 @@ function NextRun({ opened: { session }, opened, mayChange, attempt }: NextRunPro
         onChoose={(chosen) => attempt(session.set({ mode: chosen }))}
       />
       {cost > 0 && <span>${cost.toFixed(cost < 0.1 ? 4 : 2)}</span>}
+      {workspace && (
+        <span className={workspace.problem === undefined ? 'workspace' : 'workspace reason'}>
+          {workspace.name} on {workspace.host}
+          {workspace.problem !== undefined && `: ${workspace.problem}`}
+        </span>
+      )}
       {modeReason !== undefined && <span className="reason">No sandbox: {modeReason}</span>}
     </div>
   )

@@ -1,6 +1,13 @@
 import { Listeners } from '@tapetree/session/util/listeners'
 import type { HostLink } from '../hosted-call.ts'
-import { hostMessage, parseMessage, type HostHello, type HostMessage, type HostRequest } from '../messages.ts'
+import {
+  hostMessage,
+  introduced,
+  parseMessage,
+  type HostHello,
+  type HostMessage,
+  type HostRequest,
+} from '../messages.ts'
 import type { ChannelEvent, HostChannel } from '../remote-workspace.ts'
 import type { ToolHost } from '../tool-host.ts'
 
@@ -61,7 +68,7 @@ export class MemoryChannel implements HostChannel {
     if (!message) throw new Error(`The host sent a malformed message: ${text.slice(0, 200)}`)
     this.messages.push(message)
     if (message.type === 'hello') {
-      this.hello = message
+      this.hello = introduced(message)
       this.#listeners.notify({ type: 'up' })
     } else {
       this.#listeners.notify({ type: 'message', message })

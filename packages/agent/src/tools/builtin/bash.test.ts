@@ -21,7 +21,7 @@ import { attach } from '../commands/command.ts'
 import { currentBootId, environmentOf, listProcesses } from '../commands/process-table.ts'
 import { dismissSupervisor } from '../commands/supervisor-process.ts'
 import { Jobs } from '../commands/jobs.ts'
-import type { StartDetails, ToolOutput } from '../tool.ts'
+import { SessionSuspended, type StartDetails, type ToolOutput } from '../tool.ts'
 
 const jobs = new Jobs()
 const bash = bashTool({ jobs, limits: { graceMs: 1000, lingerMs: 100 } })
@@ -168,6 +168,13 @@ describe('a call of bash', () => {
       content: 'begun\n\n[Stopped by the user, with all of its processes.]',
       isError: true,
     })
+  })
+
+  test('whose process ends before it starts is left to the next process, and is not called stopped', async () => {
+    const suspended = new SessionSuspended()
+    const leaving = context({ signal: AbortSignal.abort(suspended) })
+    await expect(callTool(bash, { command: `touch ${cwd}/ran` }, leaving)).rejects.toBe(suspended)
+    expect(existsSync(join(cwd, 'ran'))).toBe(false)
   })
 
   test('that the user stops before it starts does not start', async () => {

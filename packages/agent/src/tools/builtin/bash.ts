@@ -117,6 +117,8 @@ export function bashTool(options: BashOptions): Tool {
       deadlineMs: deadlineOf(input),
     }
     const started = await startCommand({ ...order, signal }).catch((error: unknown) => {
+      // The next process finds that it has not begun, and starts it.
+      if (signal.reason instanceof SessionSuspended) throw signal.reason
       if (signal.aborted) return undefined
       throw error
     })

@@ -22,7 +22,12 @@ export async function reportOutcome(
   const { sentences, isError } =
     outcome.type === 'ended' ? describeExit(outcome.exit, await command.stopper()) : describeLoss(outcome)
   const reached = outcome.type === 'ended' ? await describeLimits(command, outcome.exit) : []
-  return { content: join(shown, [...sentences, ...reached, ...notes]), ...(isError && { isError }) }
+  const exitCode = outcome.type === 'ended' ? outcome.exit.code : null
+  return {
+    content: join(shown, [...sentences, ...reached, ...notes]),
+    ...(isError && { isError }),
+    ...(exitCode !== null && { exitCode }),
+  }
 }
 
 /** Reports a running command: its output so far, and the available actions. */

@@ -1,11 +1,14 @@
+import { basename } from 'node:path'
 import { flag, textOption, type Invocation } from '../../command-line/command.ts'
 import { exitCodes, type ExitCode } from '../../command-line/exit-code.ts'
 import { Failure, usageFailure } from '../../command-line/failure.ts'
 import { harmlessLine } from '../../text/harmless.ts'
 import { findSession, findSessionIn, type SearchedSessions } from '../../host/find-session.ts'
 import { KnownServers, type KnownServer } from '../../host/known-servers.ts'
+import { offerFolders } from '../../host/offer-folder.ts'
 import { openStore } from '../../host/open-store.ts'
-import { parseServerLink, requireSafe, addressOfServer, pair, type ServerLink } from '../../host/pair.ts'
+import { parseServerLink, requireSafe, addressOfServer, type ServerLink } from '../../host/pair.ts'
+import { serverFor } from '../../host/server-for.ts'
 import { isInteractive, write, printJson, type Io } from '../../command-line/io.ts'
 import { outputTable } from '../../text/output-table.ts'
 import { placesOf } from '../../host/places.ts'
@@ -97,10 +100,12 @@ async function attachServer(options: AttachServerOptions): Promise<ExitCode> {
   const server = await serverFor(options)
   const address = addressOfServer(server)
   const source = remoteSource({ address, where: server.url, clientName: 'terminal' })
+  const leaving = new AbortController()
   try {
     const rest = new RestClient(address)
     await requireServer(rest, server)
     const sessionId = session === undefined ? undefined : await findThere(rest, session, server)
+    if (flag(invocation, 'here')) await offerHere({ server, sessionId, rest, io, signal: leaving.signal })
     const { settings } = await surroundingsOf(io, { cwd: io.cwd })
     const first = sessionId === undefined ? undefined : await source.open(sessionId)
     const look = lookOf(invocation, settings.values.terminal, io)
@@ -110,29 +115,42 @@ async function attachServer(options: AttachServerOptions): Promise<ExitCode> {
     }
     return exitCodes.ok
   } finally {
+    leaving.abort()
     await source.close()
   }
 }
 
-/** A pairing code takes precedence over a token, and a given token over a remembered one. */
-async function serverFor({ link, servers, invocation, io }: AttachServerOptions): Promise<KnownServer> {
-  if (link.code !== undefined) {
-    const paired = await pair(link)
-    await servers.remember(paired)
-    return paired
+/** Lets the tools of a session work in this folder, until the screen is closed. */
+async function offerHere({
+  server,
+  sessionId,
+  rest,
+  io,
+  signal,
+}: {
+  server: KnownServer
+  sessionId: string | undefined
+  rest: RestClient
+  io: Io
+  signal: AbortSignal
+}): Promise<void> {
+  if (sessionId === undefined) {
+    throw usageFailure('--here needs a session of the server.', [
+      `tapetree attach ${harmlessLine(server.url)} last --here`,
+    ])
   }
-  const known = await servers.find(link.url)
-  const token = textOption(invocation, 'token') ?? io.env['TAPETREE_TOKEN']
-  if (token !== undefined && token !== '') return { ...known, url: link.url, token, pairedAt: '' }
-  if (known) return known
-  throw new Failure(exitCodes.noModel, `This device is not paired with ${harmlessLine(link.url)}.`, {
-    type: 'not-paired',
-    why: 'Use the pairing link that the server prints, or one of its tokens.',
-    next: [
-      `tapetree attach '${harmlessLine(link.url)}/#pair=<code>'`,
-      `tapetree attach ${harmlessLine(link.url)} --token <token>`,
-    ],
+  const name = basename(io.cwd) || 'root'
+  const { host, connected, ended } = await offerFolders({
+    server,
+    io,
+    workspaces: { [name]: io.cwd },
+    signal,
+    // The screen shows whether the folder can be reached.
+    onChange: () => undefined,
   })
+  ended.catch(() => undefined)
+  await connected
+  await rest.setWorkspace(sessionId, { host: host.hello.id, workspace: name })
 }
 
 /** Connects before it draws the screen, so that a refused connection is one error message. */

@@ -14,6 +14,7 @@ import {
   type ServerOptions,
   type TlsOptions,
 } from '@tapetree/server'
+import { ToolHosts } from '@tapetree/server/tool-hosts'
 import { systemClock } from '@tapetree/agent/run'
 import type { SessionStore } from '@tapetree/session'
 import { changeUserSettings, type ProjectTrust } from '@tapetree/agent/settings'
@@ -57,6 +58,13 @@ export async function serve(invocation: Invocation, io: Io): Promise<ExitCode> {
   const traces = traceUrl === undefined ? undefined : await openTraces(traceUrl, log)
   const closing = new AbortController()
   let stoppedAt = performance.now()
+  const bus = await openBus(cluster, { log, ...(document && { document }), ...(nodes && { nodes }) }).catch(
+    async (error: unknown) => {
+      await store.close()
+      throw error
+    },
+  )
+  const toolHosts = new ToolHosts(bus ? { bus } : {})
   const host = await SessionHost.open({
     io,
     store,
@@ -64,16 +72,10 @@ export async function serve(invocation: Invocation, io: Io): Promise<ExitCode> {
     ...(snapshotsFolder !== undefined && { snapshotsFolder }),
     checkFolder: options.checkFolder,
     observers: [metrics.observe, ...(traces ? [tracing({ provider: traces.provider })] : [])],
+    workspaces: toolHosts.of(defaultTenant),
     onProblem: ({ source, message }) => log.warn({ source }, message),
   })
   tenants.set(defaultTenant, host.sessions)
-  const bus = await openBus(cluster, { log, ...(document && { document }), ...(nodes && { nodes }) }).catch(
-    async (error: unknown) => {
-      await host.close()
-      await store.close()
-      throw error
-    },
-  )
   try {
     const server = await startServer({
       tenants,
@@ -84,6 +86,7 @@ export async function serve(invocation: Invocation, io: Io): Promise<ExitCode> {
       api: serveApi(io, { ...options, snapshotsFolder: snapshotsFolder ?? places.workspaces }),
       push: { file: join(places.state, 'push.json') },
       ...(bus && { bus }),
+      toolHosts,
       ...options.server,
       ...(host.socketPath !== undefined && { unixSocket: host.socketPath }),
     }).catch((error: unknown) => {

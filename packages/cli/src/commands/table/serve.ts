@@ -127,6 +127,7 @@ export const serveCommands: readonly CommandSpec[] = [
         name: 'allow-insecure',
         description: 'send the token to another machine without TLS, for example through a tunnel',
       },
+      { name: 'here', description: 'let the tools of the session work in this folder, while this screen is open' },
       { name: 'list', description: 'list known servers' },
       { name: 'forget', value: 'url', description: 'forget a server and its token' },
       ...lookOptions,
@@ -134,7 +135,56 @@ export const serveCommands: readonly CommandSpec[] = [
     examples: [
       { command: 'tapetree attach last', says: 'open the newest session' },
       { command: 'tapetree attach https://tape.example:8787', says: 'choose a session of a server' },
+      {
+        command: 'tapetree attach https://tape.example:8787 last --here',
+        says: 'continue the newest session of a server with the files of this folder',
+      },
     ],
     load: async () => (await import('../serve/attach.ts')).attach,
+  },
+  {
+    path: ['tool-host'],
+    summary: 'Offer folders of this machine to sessions on a server',
+    description:
+      'Connects to a server and runs the tools of its sessions in folders of this machine: reading and changing files, and ' +
+      'commands. It opens no port, and connects again whenever the connection is lost. Commands continue meanwhile.\n\n' +
+      'What this machine allows is decided here: whatever needs a permission in the mode of --permission-mode is refused, ' +
+      'whatever the server allows. Keys of models never come to this machine, and secrets of this machine are redacted ' +
+      'before anything is sent.',
+    options: [
+      { name: 'connect', value: 'url', description: 'the address of the server, or its pairing link' },
+      {
+        name: 'workspace',
+        value: 'name=folder',
+        many: true,
+        description: 'a folder to offer, and its name for sessions',
+      },
+      { name: 'name', value: 'name', description: 'how people see this machine', default: 'the name of the machine' },
+      {
+        name: 'permission-mode',
+        value: 'mode',
+        choices: ['sandboxed', 'accept-edits', 'plan', 'auto'],
+        description: 'the most that sessions may do here',
+        default: 'sandboxed, or accept-edits without a sandbox',
+      },
+      { name: 'allow', value: 'rule', many: true, description: 'allow more than the mode, such as "command npm test"' },
+      { name: 'deny', value: 'rule', many: true, description: 'never allow, such as "read private/**"' },
+      { name: 'token', value: 'token', description: 'a token of the role host or drive; or set TAPETREE_TOKEN' },
+      {
+        name: 'allow-insecure',
+        description: 'send the token to another machine without TLS, for example through a tunnel',
+      },
+    ],
+    examples: [
+      {
+        command: 'tapetree tool-host --connect https://tape.example:8787 --workspace app=~/app',
+        says: 'offer one folder; commands run in a sandbox',
+      },
+      {
+        command: 'tapetree tool-host --connect http://127.0.0.1:8787 --workspace app=. --permission-mode auto',
+        says: 'allow everything in a container that is only for this',
+      },
+    ],
+    load: async () => (await import('../serve/tool-host.ts')).toolHost,
   },
 ]

@@ -63,7 +63,15 @@ function piecesOf(options: FooterOptions): Piece[] {
   const add = (text: string | undefined, rank: number, style: Style = muted): void => {
     if (text !== undefined && text !== '') pieces.push({ text, style, rank })
   }
-  add(placeText(options), 6)
+  const { workspace } = config ?? {}
+  // The folder on the server does not matter then.
+  add(workspace ? undefined : placeText(options), 6)
+  add(
+    workspace &&
+      `${shown(workspace.name)} on ${shown(workspace.host)}${workspace.problem === undefined ? '' : ' (away)'}`,
+    workspace?.problem === undefined ? 6 : 1,
+    workspace?.problem === undefined ? muted : theme.warning,
+  )
   add(options.name === undefined ? undefined : shown(options.name), 9)
   add(modelText(config), 0, accent)
   add(config?.thinkingLevel == null ? undefined : `thinks ${shown(config.thinkingLevel)}`, 5)

@@ -78,6 +78,8 @@ function waitingWords(
       return 'Summarizing the conversation to make room'
     case 'storage':
       return 'Waiting for the storage'
+    case 'tool_host':
+      return `Waiting: ${shownWords(waiting.reason)}`
     default:
       waiting satisfies never
       return 'Waiting'

@@ -13,6 +13,7 @@ import { addQueue } from './queue.ts'
 import { addRuns } from './runs.ts'
 import { addSessionFeed } from './session-feed.ts'
 import { addSessions } from './sessions.ts'
+import { addToolHosts } from './tool-hosts.ts'
 import { addUsage } from './usage.ts'
 import { addWorkspace } from './workspace.ts'
 
@@ -32,6 +33,7 @@ export function addRoutes(routes: Routes, parts: ApiParts): void {
   addWorkspace(routes, parts)
   addFiles(routes, parts)
   addJobs(routes, parts)
+  addToolHosts(routes, parts)
   addPush(routes, parts.push)
   addDocumentation(routes)
 }

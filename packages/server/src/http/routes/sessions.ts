@@ -21,6 +21,8 @@ import type { Context } from 'hono'
 import { z } from 'zod'
 import type { LiveSession } from '../../live/live-session.ts'
 import type { ReachableSessions } from '../../live/reachable-sessions.ts'
+import { refuseConfined } from '../../auth/operation-roles.ts'
+import { findWorkspace } from '../../tool-hosts/tool-hosts.ts'
 import { RequestProblem } from '../../util/problem-error.ts'
 import { identityOf, isEffectOf, isSame, type CommandIdentity } from '../../live/sent-command.ts'
 import type { ApiParts, AppEnv, Routes } from '../app.ts'
@@ -208,8 +210,10 @@ async function create(
     key: NewSessionKey | undefined
   },
 ): Promise<string> {
-  const { cwd, name, model, agent, parent_session: parentSession } = wanted
+  const { cwd, name, model, agent, parent_session: parentSession, workspace } = wanted
   const { tenant } = context.get('caller')
+  if (workspace) refuseConfined(context.get('caller'))
+  const place = workspace && findWorkspace(parts.toolHosts?.of(tenant), workspace)
   if (agent !== undefined && !(await parts.agents(tenant)).some(({ id }) => id === agent)) {
     throw new RequestProblem(422, 'unknown-agent', `The agent ${JSON.stringify(agent)} does not exist.`)
   }
@@ -224,6 +228,7 @@ async function create(
       ...(model && { model: { provider: model.provider, modelId: model.model_id } }),
       ...(agent !== undefined && { agent }),
       ...(parentSession !== undefined && { parentSession }),
+      ...(place && { workspace: place }),
     }),
   )
 }

@@ -1,0 +1,132 @@
+import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { ToolHost, type HostLink } from '@tapetree/agent/tool-host'
+import { newId } from '@tapetree/session'
+import { setTimeout } from 'node:timers/promises'
+import { allTools } from '../../../packages/agent/src/tools/builtin/all-tools.ts'
+import { usedBytes } from './memory.ts'
+
+export interface HostileOptions {
+  requests: number
+  random: () => number
+  say: (line: string) => void
+}
+
+const secret = 'what-is-outside-stays-outside'
+/** More than this would be a leak: a request is a few hundred bytes. */
+const maxGrowthMb = 64
+const accepted = 'accept-edits'
+
+/** A service that wants more than the host allows: other paths, other modes, calls that have run, and floods. */
+export async function hostileService(root: string, { requests, random, say }: HostileOptions): Promise<string[]> {
+  const folder = join(root, 'project')
+  mkdirSync(join(folder, 'private'), { recursive: true })
+  writeFileSync(join(root, 'outside.txt'), secret)
+  writeFileSync(join(folder, 'private', 'key.txt'), secret)
+  writeFileSync(join(folder, '.env'), `TOKEN=${secret}`)
+  writeFileSync(join(folder, 'open.txt'), 'open')
+  symlinkSync(join(root, 'outside.txt'), join(folder, 'link.txt'))
+  symlinkSync(root, join(folder, 'up'))
+  const outsideBefore = readdirSync(root).join()
+  const host = await ToolHost.open({
+    dataFolder: join(root, 'host'),
+    workspaces: { app: folder },
+    mode: accepted,
+    rules: [{ effect: 'deny', type: 'read', match: './private/**' }],
+  })
+  const before = usedBytes()
+  let answers = 0
+  let leaked = 0
+  const link: HostLink = {
+    send: (text) => {
+      answers++
+      if (text.includes(secret)) leaked++
+    },
+  }
+  host.join(link)
+  const pick = <T>(items: readonly T[]): T => items[Math.floor(random() * items.length)] as T
+  const tools = new Map(allTools().map((tool) => [tool.name, tool]))
+  const sent: { id: string; session: string }[] = []
+  for (let count = 0; count < requests; count++) {
+    const path = pick(paths(root))
+    const [tool, input] = pick(attempts(path, root))
+    const checked = tools.get(tool)?.check(input, { cwd: folder })
+    const old = random() < 0.2 ? pick(sent) : undefined
+    const { id, session } = old ?? { id: newId(), session: newId() }
+    const request = {
+      ...{
+        type: 'call',
+        id,
+        session,
+        run: 'r',
+        call: 'c',
+        workspace: pick(['app', 'app', 'app', 'other']),
+        tool,
+        input,
+      },
+      // As if all of it had been allowed.
+      judged: typeof checked === 'object' ? checked.access : [],
+      from: pick([0, 0, 1e9]),
+      ...(random() < 0.3 && { box: pick(['writable', 'read-only']) }),
+    }
+    host.take(random() < 0.05 ? pick(malformed) : JSON.stringify(request), link)
+    if (!old) sent.push({ id, session })
+    if (random() < 0.05) host.take(JSON.stringify({ type: pick(['cancel', 'settled']), id, session }), link)
+    // Floods of some hundred, then a pause.
+    if (count % 500 === 499) while (host.running > 0) await setTimeout(5)
+  }
+  while (host.running > 0) await setTimeout(5)
+  const grownMb = Math.round((usedBytes() - before) / 2 ** 20)
+  await host.close()
+  say(`a hostile server sent ${requests} requests and got ${answers} answers; ${grownMb} MB more memory`)
+  return [
+    ...(leaked > 0 ? [`a hostile server got a secret of the host in ${leaked} messages`] : []),
+    ...(readFileSync(join(root, 'outside.txt'), 'utf8') === secret ? [] : ['a hostile server changed a file outside']),
+    ...(readdirSync(root)
+      .filter((name) => name !== 'host')
+      .join() === outsideBefore
+      ? []
+      : [`a hostile server made files outside: ${readdirSync(root).join()}`]),
+    ...(existsSync(join(folder, 'ran')) ? ['a hostile server ran a command'] : []),
+    ...(existsSync(join(folder, '.git')) ? ['a hostile server made a control file'] : []),
+    ...(grownMb > maxGrowthMb ? [`the memory of the host grew by ${grownMb} MB`] : []),
+  ]
+}
+
+const paths = (root: string): string[] => [
+  '../outside.txt',
+  join(root, 'outside.txt'),
+  'link.txt',
+  'up/outside.txt',
+  'up/made.txt',
+  'private/key.txt',
+  '.env',
+  '.git/hooks/pre-commit',
+  '~/.ssh/id_rsa',
+  'a/../../outside.txt',
+  'open.txt',
+]
+
+const attempts = (path: string, root: string): [string, Record<string, unknown>][] => [
+  ['read', { path }],
+  // What it may do in its folder is not an attack.
+  ['write', { path: path === 'open.txt' ? '../made.txt' : path, content: 'changed' }],
+  ['edit', { path, oldText: 'what', newText: 'that' }],
+  ['grep', { pattern: 'stays', path: path === 'open.txt' ? '..' : path }],
+  ['ls', { path: '..' }],
+  ['find', { pattern: '*', path: root }],
+  ['bash', { command: `touch ran; cat ${path}` }],
+  ['bash', { command: 'true', background: true }],
+  ['job_output', { jobId: `../../${path}` }],
+  ['__proto__', {}],
+]
+
+const malformed = [
+  '',
+  '{',
+  '[]',
+  'null',
+  '{"type":"call"}',
+  '{"type":"call","id":"../../x"}',
+  `"${'x'.repeat(10_000)}"`,
+]

@@ -1,0 +1,375 @@
+// Sessions on two servers call tools on two tool hosts, while connections, hosts and servers fail. Runs in process namespaces
+// of its own; see ../tool-host.ts.
+import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout } from 'node:timers/promises'
+import { migratePostgres } from '@tapetree/session/stores/postgres'
+import { NatsProcess } from '../../../packages/server/src/bus/testing/nats-process.ts'
+import { PostgresServer } from '../../../packages/session/src/testing/postgres-server.ts'
+import type { FigureResult } from '../../../scripts/figure/figure.ts'
+import { sizes } from '../tool-host.ts'
+import { ServedNode } from '../takeover/served-node.ts'
+import { runInside, type InsideContext } from '../writer/own-mounts.ts'
+import { callOf, promptOf, sharedText, type Job } from './calls.ts'
+import { Front } from './front.ts'
+import { HostProcess } from './host-process.ts'
+import { hostileHost } from './hostile-host.ts'
+import { hostileService } from './hostile-service.ts'
+
+const handsCount = 50
+const callsOfJob = 8
+const patienceMs = 90_000
+const program = new URL('service-process.ts', import.meta.url).pathname
+
+async function prove(context: InsideContext): Promise<FigureResult> {
+  const { say, size, folder } = context
+  chmodSync(folder, 0o755) // the database runs as somebody else
+  const trial = await Trial.start(context)
+  await trial.takeOverWithHands()
+  await trial.callWhileThingsFail(sizes[size].calls)
+  const problems = [
+    ...trial.problems,
+    ...(await trial.check()),
+    ...(await hostileService(join(folder, 'hostile'), { requests: sizes[size].hostile, random: context.random, say })),
+    ...(await hostileHost(join(folder, 'hostile'), { messages: sizes[size].hostile, random: context.random, say })),
+  ]
+  for (const problem of problems.slice(0, 20)) say(`PROBLEM: ${problem}`)
+  return { ok: problems.length === 0, figures: { ...trial.figures, problems: problems.length } }
+}
+
+interface CalledSession {
+  id: string
+  host: HostProcess
+  jobs: Job[]
+}
+
+interface ReachedHost {
+  process: HostProcess
+  front: Front
+}
+
+type Fault = 'cut' | 'host killed' | 'host restarted' | 'server killed'
+
+class Trial {
+  readonly problems: string[] = []
+  readonly figures = { handed: 0, calls: 0, unknown: 0, cuts: 0, hostKills: 0, hostRestarts: 0, serverKills: 0 }
+  readonly #context: InsideContext
+  readonly #database: PostgresServer
+  readonly #nats: NatsProcess
+  readonly #sessions: CalledSession[] = []
+  readonly #done = new Set<string>()
+  readonly #hosts: ReachedHost[] = []
+  #nodes: ServedNode[] = []
+  #next: ServedNode
+  #nodesMade = 0
+  #jobsMade = 0
+
+  private constructor(context: InsideContext, parts: { database: PostgresServer; nats: NatsProcess }) {
+    this.#context = context
+    this.#database = parts.database
+    this.#nats = parts.nats
+    this.#next = this.#load()
+  }
+
+  static async start(context: InsideContext): Promise<Trial> {
+    const folder = join(context.folder, 'database')
+    mkdirSync(folder)
+    const database = await PostgresServer.start({ folders: [folder] })
+    await database.admin('create database sessions')
+    await migratePostgres(database.urlFor('admin', 'sessions'))
+    await database.admin('create role app login in role tapetree_app')
+    const trial = new Trial(context, { database, nats: await NatsProcess.start() })
+    await trial.#serve()
+    await trial.#serve()
+    for (const name of ['left', 'right']) await trial.#openHost(name)
+    return trial
+  }
+
+  /** A server dies while 50 sessions run commands: each command returns its real result to the next owner. */
+  async takeOverWithHands(): Promise<void> {
+    const [owner] = this.#nodes as [ServedNode]
+    const gate = 'gate'
+    const jobs = await Promise.all(
+      Array.from({ length: handsCount }, async (_, index) => {
+        const session = await this.#create(index % 2, owner)
+        return { session, job: await this.#prompt(session, { calls: 1, gate, node: owner }) }
+      }),
+    )
+    const begun = (): number => this.#hosts.reduce((sum, { process }) => sum + ledgerOf(process).length, 0)
+    await this.#within('all commands have begun', async () => begun() === handsCount)
+    const struckMs = Date.now()
+    await this.#killNode(owner)
+    for (const { process } of this.#hosts) writeFileSync(join(process.options.folder, gate), '')
+    await this.#within(
+      'all commands have returned to the next owner',
+      async () => (await this.#look(), jobs.every(({ job }) => this.#done.has(job.tag))),
+    )
+    this.figures.handed = handsCount
+    this.#context.say(
+      `a server died while ${handsCount} commands ran on two hosts; all had their results ${Math.round((Date.now() - struckMs) / 100) / 10} s later`,
+    )
+  }
+
+  async callWhileThingsFail(calls: number): Promise<void> {
+    const { random, say } = this.#context
+    let left = calls
+    const kinds: Fault[] = ['cut', 'host killed', 'host restarted', 'server killed']
+    const due = new Set(kinds)
+    const work = async (session: CalledSession): Promise<void> => {
+      while ((left > 0 || due.size > 0) && this.problems.length === 0) {
+        left -= callsOfJob
+        const job = await this.#prompt(session, { calls: callsOfJob })
+        await this.#within(`job ${job.tag} is done`, async () => this.#done.has(job.tag))
+        this.figures.calls += callsOfJob
+      }
+    }
+    const working = Promise.all(this.#sessions.slice(0, 24).map(work))
+    const over = new AbortController()
+    void working.then(() => over.abort())
+    const looking = (async (): Promise<void> => {
+      while (!over.signal.aborted) {
+        await this.#look()
+        await setTimeout(200)
+      }
+    })()
+    for (let count = 0; !over.signal.aborted; count++) {
+      // Each kind comes soon; the death of a server, which takes longest, is rarer.
+      const kind =
+        due.size > 0 ? ([...due][0] as Fault) : (kinds[Math.floor(random() * (count % 10 === 0 ? 4 : 3))] as Fault)
+      await this.#strike(kind)
+      due.delete(kind)
+      await setTimeout(300 + random() * 1500)
+    }
+    await Promise.all([working, looking])
+    const { calls: made, cuts, hostKills, hostRestarts, serverKills } = this.figures
+    say(
+      `${made} calls; ${cuts} cuts, ${hostKills} kills and ${hostRestarts} restarts of hosts, ${serverKills} deaths of servers`,
+    )
+  }
+
+  /** Each call ran at most once, and its result is whole and real. */
+  async check(): Promise<string[]> {
+    const problems: string[] = []
+    const rows = (await this.#database.admin(
+      `select s.id, e.line from tapetree.entry e join tapetree.session s using (key) order by s.id, e.n`,
+      'sessions',
+    )) as { id: string; line: string }[]
+    const logs = Map.groupBy(rows, ({ id }) => id)
+    for (const { process } of this.#hosts) {
+      const ran = Map.groupBy(ledgerOf(process), (id) => id)
+      for (const [id, times] of ran) if (times.length > 1) problems.push(`${id} ran ${times.length} times`)
+    }
+    for (const { id, host, jobs } of this.#sessions) {
+      const results = resultsIn((logs.get(id) ?? []).map(({ line }) => line))
+      const ran = new Set(ledgerOf(host))
+      for (const job of jobs) {
+        let jobId: string | undefined
+        for (let step = 1; step <= job.calls; step++) {
+          const planned = callOf(job, step, jobId)
+          const result = results.get(`${job.tag}-${step}`)
+          jobId = /background as (job-\w+)/.exec(result?.text ?? '')?.[1] ?? jobId
+          const problem = this.#judge({ planned, result, host, ran })
+          if (problem !== undefined) problems.push(`${job.tag}-${step} (${planned.tool}): ${problem}`)
+        }
+      }
+    }
+    return problems
+  }
+
+  #judge({
+    planned,
+    result,
+    host,
+    ran,
+  }: {
+    planned: ReturnType<typeof callOf>
+    result: CallResult | undefined
+    host: HostProcess
+    ran: ReadonlySet<string>
+  }): string | undefined {
+    if (!result) return 'it has no result'
+    const { text, startedMs, endedMs } = result
+    if (/may have taken effect/.test(text)) {
+      this.figures.unknown++
+      const died = host.kills.some((ms) => ms > startedMs - 1000 && ms < endedMs + 1000)
+      if (!died) return `its outcome is unknown, and its host lived: ${text.slice(0, 200)}`
+      return planned.tool === 'bash'
+        ? `the command of a host that was killed has an unknown outcome: ${text}`
+        : undefined
+    }
+    const { says, orSays = says } = planned
+    if (!saysAll(text, says) && !saysAll(text, orSays)) return `it should say ${says.join(', ')}: ${text.slice(0, 300)}`
+    if (planned.ledger !== undefined && !ran.has(planned.ledger)) return 'it has a result, and never ran'
+    const path = planned.tool === 'write' ? join(host.options.folder, String(planned.input['path'])) : undefined
+    if (path !== undefined && !existsSync(path)) return 'its file does not exist'
+    return undefined
+  }
+
+  async #strike(kind: Fault): Promise<void> {
+    const { random } = this.#context
+    const { process, front } = this.#hosts[Math.floor(random() * this.#hosts.length)] as ReachedHost
+    switch (kind) {
+      case 'cut':
+        this.figures.cuts++
+        return front.cut(random() * 1500)
+      case 'host killed':
+        this.figures.hostKills++
+        return process.killAndRestart()
+      case 'host restarted':
+        this.figures.hostRestarts++
+        return process.killAndRestart('SIGTERM')
+      case 'server killed':
+        this.figures.serverKills++
+        return this.#killNode(this.#anyNode())
+      default:
+        kind satisfies never
+    }
+  }
+
+  #anyNode(): ServedNode {
+    return this.#nodes[Math.floor(this.#context.random() * this.#nodes.length)] as ServedNode
+  }
+
+  async #killNode(node: ServedNode): Promise<void> {
+    this.#nodes = this.#nodes.filter((each) => each !== node)
+    await node.kill()
+    await this.#serve()
+  }
+
+  async #openHost(name: string): Promise<void> {
+    const folder = join(this.#context.folder, name)
+    for (const sub of ['made', 'slots']) mkdirSync(join(folder, sub), { recursive: true })
+    writeFileSync(join(folder, 'shared.txt'), `${sharedText}\n`)
+    const front = await Front.start(() => this.#nodes.map(({ url }) => Number(new URL(url).port)))
+    const home = join(this.#context.folder, `${name}-home`)
+    const compileCache = join(this.#context.folder, 'cache')
+    this.#hosts.push({ process: new HostProcess({ name, folder, home, url: front.url, compileCache }), front })
+    const [node] = this.#nodes as [ServedNode]
+    await this.#within(`host ${name} is connected`, async () => {
+      const hosts = (await (await fetch(new URL('/api/tool-hosts', node.url))).json()) as { tool_hosts: unknown[] }
+      return hosts.tool_hosts.length === this.#hosts.length
+    })
+  }
+
+  async #create(host: number, { url }: ServedNode): Promise<CalledSession> {
+    const { process } = this.#hosts[host] as ReachedHost
+    const workspace = { host: process.options.name, workspace: 'app' }
+    const made = await post(new URL('/api/sessions', url), { workspace })
+    const session = { id: String(made['id']), host: process, jobs: [] }
+    this.#sessions.push(session)
+    return session
+  }
+
+  /** Sent until it is accepted, by any server. */
+  async #prompt(
+    session: CalledSession,
+    { calls, gate, node }: { calls: number; gate?: string; node?: ServedNode },
+  ): Promise<Job> {
+    const job: Job = { tag: `job${++this.#jobsMade}`, calls, ...(gate !== undefined && { gate }) }
+    session.jobs.push(job)
+    const slots = Array.from({ length: calls }, (_, index) => `slot ${index + 1};\n`).join('')
+    writeFileSync(join(session.host.options.folder, 'slots', `${job.tag}.txt`), slots)
+    await this.#within(`the prompt of ${job.tag} is accepted`, async () => {
+      const { url } = node ?? this.#anyNode()
+      const path = `/api/sessions/${session.id}/prompt`
+      return post(new URL(path, url), { text: promptOf(job) }, job.tag).then(
+        () => true,
+        () => false,
+      )
+    })
+    return job
+  }
+
+  async #look(): Promise<void> {
+    const rows = (await this.#database.admin(
+      `select distinct substring(line from 'Done: (job[0-9]+)\\.') as tag from tapetree.entry where line like '%Done: job%'`,
+      'sessions',
+    )) as { tag: string | null }[]
+    for (const { tag } of rows) if (tag !== null) this.#done.add(tag)
+  }
+
+  #load(): ServedNode {
+    const compileCache = join(this.#context.folder, 'cache')
+    return new ServedNode(`node${++this.#nodesMade}`, { compileCache, program })
+  }
+
+  async #serve(): Promise<void> {
+    const node = this.#next
+    this.#next = this.#load()
+    const folder = join(this.#context.folder, node.name)
+    mkdirSync(folder)
+    const database = this.#database.urlFor('app', 'sessions')
+    await node.serve({ database, busUrl: this.#nats.url, folder, ledger: '', seed: 1 })
+    this.#nodes.push(node)
+  }
+
+  async #within(what: string, isSo: () => Promise<boolean>): Promise<void> {
+    const endMs = Date.now() + patienceMs
+    while (!(await isSo())) {
+      if (this.problems.length > 0) return
+      if (Date.now() > endMs) {
+        const outputs = this.#hosts.map(({ process }) => process.lastOutput.slice(-300))
+        this.problems.push(`not within ${patienceMs / 1000} s: ${what}; ${JSON.stringify(outputs)}`)
+        return
+      }
+      await setTimeout(50)
+    }
+  }
+}
+
+interface CallResult {
+  text: string
+  startedMs: number
+  endedMs: number
+}
+
+function resultsIn(lines: readonly string[]): Map<string, CallResult> {
+  const started = new Map<string, number>()
+  const results = new Map<string, CallResult>()
+  for (const line of lines) {
+    const { type, timestamp, ...rest } = JSON.parse(line) as { type: string; timestamp: string } & Record<
+      string,
+      unknown
+    >
+    const atMs = Date.parse(timestamp)
+    if (type === 'tool_start') started.set((rest['tool_start'] as { call_id: string }).call_id, atMs)
+    if (type !== 'message') continue
+    const { content } = rest['message'] as { content: { type: string; tool_result?: Record<string, unknown> }[] }
+    for (const { tool_result: result } of content) {
+      if (!result) continue
+      const id = String(result['tool_use_id'])
+      const said = result['content']
+      const text = typeof said === 'string' ? said : JSON.stringify(said)
+      results.set(id, { text, startedMs: started.get(id) ?? atMs, endedMs: atMs })
+    }
+  }
+  return results
+}
+
+/** Whether a text has all parts, in this order. */
+function saysAll(text: string, parts: readonly string[]): boolean {
+  let from = 0
+  return parts.every((part) => {
+    const at = text.indexOf(part, from)
+    from = at + part.length
+    return at !== -1
+  })
+}
+
+function ledgerOf({ options }: HostProcess): string[] {
+  const path = join(options.folder, 'ledger')
+  return existsSync(path) ? readFileSync(path, 'utf8').split('\n').slice(0, -1) : []
+}
+
+async function post(url: URL, body: unknown, key?: string): Promise<Record<string, unknown>> {
+  const response = await fetch(url, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', ...(key !== undefined && { 'idempotency-key': key }) },
+    body: JSON.stringify(body),
+    signal: AbortSignal.timeout(20_000),
+  })
+  if (!response.ok) throw new Error(`${url.pathname}: ${await response.text()}`)
+  return (await response.json()) as Record<string, unknown>
+}
+
+await runInside(prove)
