@@ -3,7 +3,6 @@ import { join } from 'node:path'
 import { ToolHost, ToolHostInUse, type HostLink, type ToolHostOptions } from '@tapetree/agent/tool-host'
 import { closeCodes } from '@tapetree/client/protocol'
 import { systemClock } from '@tapetree/session/util/wait'
-import { once } from 'node:events'
 import { WebSocket } from 'ws'
 import { exitCodes } from '../command-line/exit-code.ts'
 import { Failure } from '../command-line/failure.ts'
@@ -69,6 +68,8 @@ export async function offerFolders({ server, io, signal, onChange, ...options }:
   }
   const ended = keep()
   ended.then(() => first.resolve(), first.reject)
+  // Not everybody waits for the first connection.
+  first.promise.catch(() => undefined)
   return { host, connected: first.promise, ended }
 }
 
@@ -108,7 +109,8 @@ async function connectOnce(
     socket.terminate()
   })
   socket.on('error', (error) => (failure ??= openedAt === undefined ? unlessDown(error, server) : undefined))
-  const [code] = (await once(socket, 'close')) as [number]
+  // Not `once`, which rejects if there is an error before.
+  const code = await new Promise<number>((resolve) => socket.on('close', resolve))
   clearInterval(watch)
   signal.removeEventListener('abort', end)
   host.leave(link)

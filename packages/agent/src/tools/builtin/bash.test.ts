@@ -45,16 +45,16 @@ afterAll(async () => {
 
 describe('the result of a command', () => {
   test('is its output', async () => {
-    expect(await run('echo out; echo err >&2')).toEqual({ content: 'out\nerr' })
+    expect(await run('echo out; echo err >&2')).toEqual({ content: 'out\nerr', exitCode: 0 })
   })
 
   test('is reported as empty if there is none', async () => {
-    expect(await run('true')).toEqual({ content: '(no output)' })
+    expect(await run('true')).toEqual({ content: '(no output)', exitCode: 0 })
   })
 
   test('includes the exit code if it is not 0', async () => {
-    expect(await run('echo no; exit 4')).toEqual({ content: 'no\n\n[Exit code 4.]', isError: true })
-    expect(await run('exit 4')).toEqual({ content: '[Exit code 4.]', isError: true })
+    expect(await run('echo no; exit 4')).toEqual({ content: 'no\n\n[Exit code 4.]', isError: true, exitCode: 4 })
+    expect(await run('exit 4')).toEqual({ content: '[Exit code 4.]', isError: true, exitCode: 4 })
   })
 
   test('names the signal that ended it', async () => {
@@ -71,6 +71,7 @@ describe('the result of a command', () => {
   test('names the processes that were still running and stopped', async () => {
     expect(await run('sleep 100 & echo ok')).toEqual({
       content: 'ok\n\n[Processes that it left running were stopped: sleep. To keep one, run it with background.]',
+      exitCode: 0,
     })
   })
 
@@ -141,7 +142,10 @@ describe('a call of bash', () => {
   test('has its own folder, even if another call had the same id, and it is removed when the result is durable', async () => {
     const first = await announce({ command: 'echo 1' })
     const second = await announce({ command: 'echo 2' })
-    expect(await Promise.all([first.run(), second.run()])).toEqual([{ content: '1' }, { content: '2' }])
+    expect(await Promise.all([first.run(), second.run()])).toEqual([
+      { content: '1', exitCode: 0 },
+      { content: '2', exitCode: 0 },
+    ])
     expect(readdirSync(join(cwd, 'spool'))).toHaveLength(2)
     await first.settled()
     await second.settled()
@@ -242,7 +246,7 @@ describe('after the agent was killed', () => {
     const result = reattach(agent, watched.given)
     await watched.observed
     go()
-    expect(await result).toEqual({ content: 'one\ntwo\n\n[Exit code 7.]', isError: true })
+    expect(await result).toEqual({ content: 'one\ntwo\n\n[Exit code 7.]', isError: true, exitCode: 7 })
     expect(watched.given.observed.join('')).toBe('one\ntwo\n')
     expect(readFileSync(join(cwd, 'counter'), 'utf8')).toBe('x\n')
   })
@@ -253,7 +257,7 @@ describe('after the agent was killed', () => {
     await agent.kill()
     go()
     await attach(agent.start.spool ?? '').wait()
-    const expected = { content: 'one\ntwo\n\n[Exit code 7.]', isError: true }
+    const expected = { content: 'one\ntwo\n\n[Exit code 7.]', isError: true, exitCode: 7 }
     expect(await reattach(agent)).toEqual(expected)
     expect(await reattach(agent, context(), { host: 'elsewhere', bootId: 'earlier' })).toEqual(expected)
     expect(readFileSync(join(cwd, 'counter'), 'utf8')).toBe('x\n')
@@ -262,8 +266,8 @@ describe('after the agent was killed', () => {
   test('a command that was announced and never started runs now, once', async () => {
     const agent = await startAgent('echo x >> counter; echo ran', 'announce only')
     await agent.kill()
-    expect(await reattach(agent)).toEqual({ content: 'ran' })
-    expect(await reattach(agent)).toEqual({ content: 'ran' })
+    expect(await reattach(agent)).toEqual({ content: 'ran', exitCode: 0 })
+    expect(await reattach(agent)).toEqual({ content: 'ran', exitCode: 0 })
     expect(readFileSync(join(cwd, 'counter'), 'utf8')).toBe('x\n')
   })
 
@@ -309,7 +313,7 @@ describe('after the agent was killed', () => {
     await agent.kill()
     await attach(agent.start.spool ?? '').wait()
     const spool = `/where/it/was/spool/${agent.start.spool?.split('/').at(-1)}`
-    expect(await reattach(agent, context(), { spool })).toEqual({ content: 'one' })
+    expect(await reattach(agent, context(), { spool })).toEqual({ content: 'one', exitCode: 0 })
   })
 
   test('a job continues in the background', async () => {

@@ -1,0 +1,110 @@
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { defaultTenant, LiveSessions, startServer, TokenStore, type RunningServer } from '@tapetree/server'
+import { ToolHosts } from '@tapetree/server/tool-hosts'
+import { memoryStore } from '@tapetree/session'
+import { afterEach, expect, test } from 'vitest'
+import { parse } from '../../command-line/parse.ts'
+import { fakeHome } from '../../testing/fake-home.ts'
+import { testIo, type TestIo } from '../../testing/test-io.ts'
+import { serveCommands } from '../table/serve.ts'
+import { toolHost } from './tool-host.ts'
+
+const cleanUps: (() => unknown)[] = []
+afterEach(async () => {
+  for (const cleanUp of cleanUps.splice(0).reverse()) await cleanUp()
+})
+
+interface Place {
+  io: TestIo
+  leaving: AbortController
+  hosts: ToolHosts
+  server: RunningServer
+  tokens: TokenStore
+  token: string
+  folder: string
+  restart: () => Promise<void>
+}
+
+/** A server, and the machine of a user with a folder. */
+async function place(): Promise<Place> {
+  const home = await fakeHome()
+  cleanUps.push(() => home[Symbol.asyncDispose]())
+  const folder = join(home.home, 'app')
+  mkdirSync(folder)
+  writeFileSync(join(folder, 'AGENTS.md'), 'Be brief.')
+  const hosts = new ToolHosts()
+  const tokens = await TokenStore.open({ file: join(home.home, 'tokens.json'), first: null })
+  const none = (): Promise<never> => Promise.reject(new Error('There are no sessions.'))
+  const start = (port: number): Promise<RunningServer> => {
+    const sessions = new LiveSessions({ store: memoryStore(), create: none, openDriver: none })
+    return startServer({ tenants: new Map([[defaultTenant, sessions]]), tokens, toolHosts: hosts, port })
+  }
+  const parts = { server: await start(0) }
+  cleanUps.push(() => parts.server.close())
+  const { token } = await tokens.create({ tenant: defaultTenant, role: 'host' })
+  const leaving = new AbortController()
+  return {
+    ...{ io: testIo({ ...home, signal: leaving.signal }), leaving, hosts, tokens, token, folder },
+    get server() {
+      return parts.server
+    },
+    restart: async () => {
+      const { port } = parts.server.address
+      await parts.server.close()
+      parts.server = await start(port)
+    },
+  }
+}
+
+async function run(args: readonly string[], io: TestIo): Promise<unknown> {
+  const parsed = parse(['tool-host', ...args], serveCommands)
+  if (parsed.type !== 'run') throw new Error(parsed.type)
+  return toolHost(parsed.invocation, io)
+}
+
+test('a machine offers its folders until it is told to stop, and connects again after the server was away', async () => {
+  const { io, leaving, hosts, server, token, folder, restart } = await place()
+  const ended = run(['--connect', server.url, '--workspace', `app=${folder}`, '--token', token, '--name', 'laptop'], io)
+  cleanUps.push(async () => {
+    leaving.abort()
+    await ended
+  })
+  await expect
+    .poll(() => hosts.list(defaultTenant), { timeout: 20_000 })
+    .toMatchObject([{ name: 'laptop', workspaces: [{ name: 'app', folder, instructions: [{ text: 'Be brief.' }] }] }])
+  await restart()
+  await expect.poll(() => io.err().match(/Connected/g)?.length, { timeout: 20_000 }).toBe(2)
+  expect(io.err()).toContain(`Lost the connection to ${server.url}.`)
+  expect(io.err()).toMatch(/Offers .*app as app, in mode [\w-]+ at most\./)
+})
+
+test('what is wrong is said before anything is offered, with what would help', async () => {
+  const { io, server, token, tokens, folder } = await place()
+  const offer = ['--workspace', `app=${folder}`]
+  await expect(run(offer, io)).rejects.toMatchObject({ code: 2, message: expect.stringContaining('--connect') })
+  const connect = ['--connect', server.url, '--token', token]
+  await expect(run(connect, io)).rejects.toMatchObject({ code: 2, message: expect.stringContaining('--workspace') })
+  await expect(run([...connect, '--workspace', 'app'], io)).rejects.toMatchObject({ code: 2 })
+  await expect(run([...connect, '--workspace', 'app=nowhere'], io)).rejects.toMatchObject({ type: 'folder-not-found' })
+  const { token: viewer } = await tokens.create({ tenant: defaultTenant, role: 'view' })
+  for (const wrong of ['wrong', viewer]) {
+    await expect(run(['--connect', server.url, ...offer, '--token', wrong], io)).rejects.toMatchObject({
+      type: 'not-accepted',
+      next: [expect.stringContaining('tokens create --role host')],
+    })
+  }
+  await expect(run(['--connect', 'http://tape.example', ...offer], io)).rejects.toMatchObject({ type: 'insecure-link' })
+})
+
+test('two processes do not offer the same folders to the same server', async () => {
+  const { io, leaving, hosts, server, token, folder } = await place()
+  const args = ['--connect', server.url, '--workspace', `app=${folder}`, '--token', token]
+  const first = run(args, io)
+  cleanUps.push(async () => {
+    leaving.abort()
+    await first
+  })
+  await expect.poll(() => hosts.list(defaultTenant).length, { timeout: 20_000 }).toBe(1)
+  await expect(run(args, io)).rejects.toMatchObject({ type: 'tool-host-in-use' })
+})
