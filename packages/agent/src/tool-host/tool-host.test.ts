@@ -335,6 +335,16 @@ describe('the ceiling of a host', () => {
     expect(readFileSync(join(root, 'outside.txt'), 'utf8')).toBe('x')
   })
 
+  test('puts commands into its sandbox, whatever the service says', async () => {
+    const sandbox = { folder: join(root, 'sandbox'), own: [join(root, 'own')] }
+    const remote = await openWorkspace({ mode: 'sandboxed', sandbox })
+    const output = await call(remote, 'bash', { command: 'pwd; touch inside; touch ../outside; ls ..' })
+    expect(output.content).toMatch(folder)
+    expect(existsSync(join(folder, 'inside'))).toBe(true)
+    expect(existsSync(join(root, 'outside'))).toBe(false)
+    expect(output.content).not.toContain('data')
+  })
+
   test('is what its owner forbids, too', async () => {
     const remote = await openWorkspace({ rules: [{ effect: 'deny', type: 'read', match: 'private/**' }] })
     mkdirSync(join(folder, 'private'))

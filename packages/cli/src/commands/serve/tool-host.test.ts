@@ -1,8 +1,10 @@
-import { mkdirSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { defaultTenant, LiveSessions, startServer, TokenStore, type RunningServer } from '@tapetree/server'
 import { ToolHosts } from '@tapetree/server/tool-hosts'
-import { memoryStore } from '@tapetree/session'
+import { RemoteWorkspace, type HostHello } from '@tapetree/agent/tool-host'
+import { memoryStore, newId } from '@tapetree/session'
+import { systemClock } from '@tapetree/session/util/wait'
 import { afterEach, expect, test } from 'vitest'
 import { parse } from '../../command-line/parse.ts'
 import { fakeHome } from '../../testing/fake-home.ts'
@@ -57,6 +59,37 @@ async function place(): Promise<Place> {
   }
 }
 
+function remoteOf(hosts: ToolHosts): RemoteWorkspace {
+  const [
+    {
+      id: hostId,
+      name: hostName,
+      platform,
+      workspaces: [offered],
+    },
+  ] = hosts.list(defaultTenant) as [HostHello]
+  const reference = { name: 'app', hostId, hostName, platform, folder: offered?.folder ?? '' }
+  return new RemoteWorkspace(reference, hosts.channel(defaultTenant, hostId))
+}
+
+/** A command that the user types. */
+function userContext(cwd: string): Parameters<RemoteWorkspace['runForUser']>[1] {
+  const nothing = (): never => {
+    throw new Error('A command of the user does not need this.')
+  }
+  return {
+    ...{ sessionId: newId(), runId: '', callId: 'call-1', cwd, clock: systemClock, localFolder: undefined },
+    signal: new AbortController().signal,
+    append: async () => undefined,
+    putBlob: nothing,
+    getBlob: nothing,
+    observe: () => undefined,
+    ask: nothing,
+    reach: nothing,
+    readmit: nothing,
+  }
+}
+
 async function run(args: readonly string[], io: TestIo): Promise<unknown> {
   const parsed = parse(['tool-host', ...args], serveCommands)
   if (parsed.type !== 'run') throw new Error(parsed.type)
@@ -73,6 +106,11 @@ test('a machine offers its folders until it is told to stop, and connects again 
   await expect
     .poll(() => hosts.list(defaultTenant), { timeout: 20_000 })
     .toMatchObject([{ name: 'laptop', workspaces: [{ name: 'app', folder, instructions: [{ text: 'Be brief.' }] }] }])
+  const remote = remoteOf(hosts)
+  const said = await remote.runForUser('pwd; echo made > made.txt; exit 3', userContext(folder))
+  expect(said).toMatchObject({ content: expect.stringContaining(folder), exitCode: 3 })
+  expect(readFileSync(join(folder, 'made.txt'), 'utf8')).toBe('made\n')
+  remote.close()
   await restart()
   await expect.poll(() => io.err().match(/Connected/g)?.length, { timeout: 20_000 }).toBe(2)
   expect(io.err()).toContain(`Lost the connection to ${server.url}.`)
