@@ -165,6 +165,10 @@ test('every route has a method, with camelCase names in queries, bodies and resu
   expect(await rest.slashCommands(id)).toEqual({ commands: [] })
   expect((await rest.agents()).agents).toHaveLength(1)
   expect((await rest.models()).models).toEqual([])
+  expect(await rest.toolHosts()).toEqual({ toolHosts: [] })
+  await expect(rest.setWorkspace(id, { host: 'laptop', workspace: 'app' })).rejects.toMatchObject({
+    type: 'tool-host-not-found',
+  })
   expect((await rest.settings()).settings).toMatchObject([{ value: { some_option: 1 }, origin: { layer: 'user' } }])
   await rest.changeSettings({ thinkingLevel: 'high' })
   expect(await rest.ready()).toEqual({ status: 'ready' })
