@@ -3,11 +3,9 @@ import { localProblem, ProblemError } from './problem-error.ts'
 import { problemSchema, type Problem } from './protocol/frames.ts'
 import {
   acceptedSchema,
-  erasedSessionSchema,
   eventPageSchema,
   eventSchema,
   imageStoredSchema,
-  modelListSchema,
   permissionAnsweredSchema,
   permissionListSchema,
   promptResultSchema,
@@ -91,7 +89,7 @@ export class RestClient {
 
   /** Deletes the session for good, from any place. Returns the sessions that still contain copies of its entries. */
   async eraseSession(id: string, options?: ChangeOptions): Promise<{ forks: string[] }> {
-    return this.#send('DELETE', `sessions/${part(id)}?erase=true`, erasedSessionSchema, undefined, options)
+    return this.#change('DELETE', `sessions/${part(id)}?erase=true`, undefined, options)
   }
 
   async fork(id: string, body: RestBodies['fork'] = {}, options?: ChangeOptions): Promise<SessionSummary> {
@@ -388,7 +386,7 @@ export class RestClient {
   }
 
   async models(signal?: AbortSignal): Promise<ModelList> {
-    return this.#get('models', modelListSchema, { signal })
+    return this.#view('models', { signal })
   }
 
   /** The feed of the session list, as an event stream. */

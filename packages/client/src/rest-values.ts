@@ -15,11 +15,7 @@ import type {
 } from './protocol/requests.ts'
 import type {
   acceptedSchema,
-  toolHostListSchema,
-  versionSchema,
-  workspaceResultSchema,
   WireImageStored,
-  WireModelList,
   WirePromptResult,
   WireQueueAdded,
   WireQueuedMessageBody,
@@ -80,6 +76,10 @@ import type {
   readinessSchema,
   settingListSchema,
   slashCommandListSchema,
+  toolHostListSchema,
+  versionSchema,
+  WireModelList,
+  workspaceResultSchema,
 } from './protocol/surroundings.ts'
 import type { OpenQuestion } from './state-values.ts'
 import type { FromWire } from './wire-names.ts'

@@ -116,7 +116,7 @@ const readers: { [Key in StateKey]: (value: WireStateValues[Key]) => StateValues
       missingModel: { provider: missing.provider, modelId: missing.model_id, reason: missing.reason },
     }),
     ...(open != null && { openRestore: open }),
-    ...(workspace && { workspace: readWorkspace(workspace) }),
+    ...(workspace && { workspace }),
   }),
   usage: ({ turns, tool_calls: toolCalls, run_ms: runMs, tokens, cost }) => ({ turns, toolCalls, runMs, tokens, cost }),
   presence: (clients) => clients,
@@ -131,13 +131,6 @@ export function readOpenQuestion(request: object): OpenQuestion {
   return payloadFromWire('permission_request', request) as unknown as OpenQuestion
 }
 
-function readWorkspace({
-  problem,
-  ...place
-}: NonNullable<WireStateValues['config']['workspace']>): NonNullable<StateValues['config']['workspace']> {
-  return { ...place, ...(problem != null && { problem }) }
-}
-
 function readWaitingFor(waiting: NonNullable<WireStateValues['run']['waiting_for']>): WaitingFor {
   switch (waiting.type) {
     case 'resume':
@@ -147,11 +140,10 @@ function readWaitingFor(waiting: NonNullable<WireStateValues['run']['waiting_for
       return { type, runId, attempt, delayMs, error }
     }
     case 'auto_compaction_start':
-      return { type: waiting.type, runId: waiting.run_id, reason: waiting.reason }
+    case 'tool_host':
+      return { type: waiting.type, runId: waiting.run_id, reason: waiting.reason } as WaitingFor
     case 'storage':
       return { type: waiting.type, runId: waiting.run_id, since: waiting.since }
-    case 'tool_host':
-      return { type: waiting.type, runId: waiting.run_id, reason: waiting.reason }
     default:
       return waiting satisfies never
   }

@@ -253,6 +253,7 @@ const queries: Record<string, string> = {
 const bodies: Record<string, object> = {
   '': { name: 'changed' },
   '/prompt': { text: 'do it' },
+  '/workspace': { host: 'laptop', workspace: 'app' },
   '/queue': { message: 'do it' },
   '/queue/{msg_id}': { message: 'changed' },
   '/permissions/{request_id}': { option_id: 'allow' },

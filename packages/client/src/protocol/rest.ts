@@ -8,10 +8,6 @@ import { permissionSchema } from './state-values.ts'
  */
 
 const sha256 = z.string().regex(/^[0-9a-f]{64}$/)
-export const healthSchema = z.object({ status: z.literal('ok'), version: z.string().optional() })
-
-/** `protocol` is the subprotocol of the socket. */
-export const versionSchema = z.object({ name: z.string(), version: z.string().optional(), protocol: z.string() })
 
 export const sessionStatusSchema = z.enum(['idle', 'running', 'requires_action', 'ended'])
 
@@ -48,13 +44,6 @@ export type WireSessionSummary = z.infer<typeof sessionInfoSchema>
 export const sessionPageSchema = z.object({ sessions: z.array(sessionInfoSchema), cursor: z.string().optional() })
 export type WireSessionSummaryPage = z.infer<typeof sessionPageSchema>
 
-export const erasedSessionSchema = z.object({
-  id: z.string(),
-  /** Sessions that still contain copies of its entries. */
-  forks: z.array(z.string()),
-})
-export type ErasedSession = z.infer<typeof erasedSessionSchema>
-
 export const promptResultSchema = z.discriminatedUnion('outcome', [
   z.object({ outcome: z.literal('started'), run_id: z.string() }),
   z.object({ outcome: z.enum(['steered', 'queued']), run_id: z.string().nullable(), message_id: z.string() }),
@@ -62,29 +51,6 @@ export const promptResultSchema = z.discriminatedUnion('outcome', [
   z.object({ outcome: z.literal('handled'), say: z.string().nullable() }),
 ])
 export type WirePromptResult = z.infer<typeof promptResultSchema>
-
-/** The tool hosts that are connected. The tools of a session can work in one of their workspaces. */
-export const toolHostListSchema = z.object({
-  tool_hosts: z.array(
-    z.object({
-      id: z.string(),
-      name: z.string(),
-      platform: z.string(),
-      workspaces: z.array(
-        z.object({
-          name: z.string(),
-          /** Absolute, on the host. */
-          folder: z.string(),
-          /** The most that the host allows. */
-          mode: z.string(),
-          has_sandbox: z.boolean(),
-        }),
-      ),
-    }),
-  ),
-})
-
-export const workspaceResultSchema = z.object({ host: z.string(), workspace: z.string(), folder: z.string() })
 
 /** The result of a command over HTTP: the same members as in an `ack`. */
 export const acceptedSchema = z.looseObject({ run_id: z.string().nullish() })
@@ -127,19 +93,3 @@ export const permissionAnsweredSchema = z.object({ request_id: z.string() })
 /** A stored image; prompts refer to it in `image_ids`. */
 export const imageStoredSchema = z.object({ id: sha256, size: z.int().nonnegative(), media_type: z.string() })
 export type WireImageStored = z.infer<typeof imageStoredSchema>
-
-export const modelSchema = z.looseObject({
-  provider: z.string(),
-  model_id: z.string(),
-  name: z.string().optional(),
-  context_window: z.int().positive().optional(),
-  max_output_tokens: z.int().positive().optional(),
-  /** Supported levels, lowest first. */
-  thinking_levels: z.array(z.string()).optional(),
-  images: z.boolean().optional(),
-  /** Whether a key is configured; never the key itself. */
-  key: z.enum(['found', 'missing', 'not-needed']).optional(),
-})
-
-export const modelListSchema = z.object({ models: z.array(modelSchema) })
-export type WireModelList = z.infer<typeof modelListSchema>

@@ -39,11 +39,14 @@ const waitingForSchema = z.discriminatedUnion('type', [
     delay_ms: z.number(),
     error: z.object({ kind: z.string(), message: z.string() }),
   }),
-  z.object({ type: z.literal('auto_compaction_start'), run_id: z.string(), reason: z.string() }),
   /** Lines wait for the storage, since this time. */
   z.object({ type: z.literal('storage'), run_id: z.string().nullable(), since: z.string() }),
-  /** The tools work on a host that cannot be reached. */
-  z.object({ type: z.literal('tool_host'), run_id: z.string().nullable(), reason: z.string() }),
+  /** A compaction, or a tool host that cannot be reached. */
+  z.object({
+    type: z.enum(['auto_compaction_start', 'tool_host']),
+    run_id: z.string().nullable(),
+    reason: z.string(),
+  }),
 ])
 
 /** A queued message. If not all fit into a frame, long texts are truncated; REST and the log have them in full. */
@@ -88,13 +91,8 @@ export const stateValueSchemas = {
     open_restore: z.string().nullish(),
     /** Where the tools work, if it is not the server. `problem`: why they cannot be used now. */
     workspace: z
-      .object({
-        name: z.string(),
-        host: z.string(),
-        folder: z.string(),
-        problem: z.string().nullish(),
-      })
-      .nullish(),
+      .object({ name: z.string(), host: z.string(), folder: z.string(), problem: z.string().exactOptional() })
+      .exactOptional(),
   }),
   usage: z.object({
     turns: z.int(),

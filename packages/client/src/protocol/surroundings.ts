@@ -208,3 +208,54 @@ export const pushMessageSchema = z.object({
   request_id: z.string().optional(),
 })
 export type PushMessage = z.infer<typeof pushMessageSchema>
+
+/** The tool hosts that are connected. The tools of a session can work in one of their workspaces. */
+export const toolHostListSchema = z.object({
+  tool_hosts: z.array(
+    z.object({
+      id: z.string(),
+      name: z.string(),
+      platform: z.string(),
+      workspaces: z.array(
+        z.object({
+          name: z.string(),
+          /** Absolute, on the host. */
+          folder: z.string(),
+          /** The most that the host allows. */
+          mode: z.string(),
+          has_sandbox: z.boolean(),
+        }),
+      ),
+    }),
+  ),
+})
+
+export const workspaceResultSchema = z.object({ host: z.string(), workspace: z.string(), folder: z.string() })
+
+export const healthSchema = z.object({ status: z.literal('ok'), version: z.string().optional() })
+
+/** `protocol` is the subprotocol of the socket. */
+export const versionSchema = z.object({ name: z.string(), version: z.string().optional(), protocol: z.string() })
+
+export const erasedSessionSchema = z.object({
+  id: z.string(),
+  /** Sessions that still contain copies of its entries. */
+  forks: z.array(z.string()),
+})
+export type ErasedSession = z.infer<typeof erasedSessionSchema>
+
+export const modelSchema = z.looseObject({
+  provider: z.string(),
+  model_id: z.string(),
+  name: z.string().optional(),
+  context_window: z.int().positive().optional(),
+  max_output_tokens: z.int().positive().optional(),
+  /** Supported levels, lowest first. */
+  thinking_levels: z.array(z.string()).optional(),
+  images: z.boolean().optional(),
+  /** Whether a key is configured; never the key itself. */
+  key: z.enum(['found', 'missing', 'not-needed']).optional(),
+})
+
+export const modelListSchema = z.object({ models: z.array(modelSchema) })
+export type WireModelList = z.infer<typeof modelListSchema>
