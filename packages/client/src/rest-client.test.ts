@@ -133,8 +133,8 @@ describe('a failed request', () => {
   })
 
   test('rejects if the response is malformed', async () => {
-    const [rest] = await client(200, { models: 'none' })
-    await expect(rest.models()).rejects.toMatchObject({ type: 'unreadable-answer', status: 0 })
+    const [rest] = await client(200, { sessions: 'none' })
+    await expect(rest.sessions()).rejects.toMatchObject({ type: 'unreadable-answer', status: 0 })
   })
 
   test('rejects if no server answers', async () => {

@@ -121,9 +121,7 @@ export async function openCodingAgent(options: CodingAgentOptions): Promise<Codi
   const folder = configFolder({ home, env })
   const { remote } = options
   const project = await inspectProject(await findProjectRoot(cwd), cwd)
-  const trust: ProjectTrust = remote
-    ? { state: 'untrusted', project, reason: 'The tools of this session work in another project.' }
-    : await settleTrust(project, new TrustStore(folder), options.askTrust)
+  const trust = remote ? elsewhere(project) : await settleTrust(project, new TrustStore(folder), options.askTrust)
   const settings = await loadSettings({ cwd, home, env, trust, ...(options.flags && { flags: options.flags }) })
   for (const { message } of settings.problems) onProblem({ source: 'settings', message })
   const { values } = settings
@@ -200,12 +198,7 @@ export async function openCodingAgent(options: CodingAgentOptions): Promise<Codi
       }),
       redactor: createRedactor({ secrets: secretsOf(env), allow: values.redaction.allow }),
       ...(options.whenUnanswered && { whenUnanswered: options.whenUnanswered }),
-      ...(!remote && {
-        keepRules: (rules: readonly Rule[]) =>
-          allowInProject({ root: project.root, rules }, { home, env }).catch((error: unknown) =>
-            onProblem({ source: 'settings', message: messageOf(error) }),
-          ),
-      }),
+      ...(!remote && { keepRules: rulesKeeper(project.root, { home, env }, onProblem) }),
       ...(options.owner !== undefined && { owner: options.owner }),
       ...(options.snapshotsFolder !== undefined &&
         values.snapshots.isEnabled && { snapshotsFolder: options.snapshotsFolder }),
@@ -220,6 +213,22 @@ export async function openCodingAgent(options: CodingAgentOptions): Promise<Codi
     await Promise.all([mcp.close(), extensions.close()])
     throw error
   }
+}
+
+/** Nothing is taken from the project here. */
+function elsewhere(project: Project): ProjectTrust {
+  return { state: 'untrusted', project, reason: 'The tools of this session work in another project.' }
+}
+
+function rulesKeeper(
+  root: string,
+  place: Parameters<typeof allowInProject>[1],
+  onProblem: NonNullable<CodingAgentOptions['onProblem']>,
+): NonNullable<AgentSessionOptions['keepRules']> {
+  return (rules) =>
+    allowInProject({ root, rules }, place).catch((error: unknown) =>
+      onProblem({ source: 'settings', message: messageOf(error) }),
+    )
 }
 
 function hasBuiltInMode({ origins }: LoadedSettings): boolean {

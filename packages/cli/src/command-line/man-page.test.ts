@@ -9,7 +9,10 @@ import { manPage } from './man-page.ts'
 
 test('the manual has every command, option and exit code, and roff reports no problem', async () => {
   const page = manPage(commands)
-  for (const { path } of commands) expect(page).toContain(`tapetree ${path.join(' ')}`.trim())
+  // A plain hyphen would become a typographic one.
+  for (const { path } of commands) {
+    expect(page).toContain(`tapetree ${path.join(' ').replaceAll('-', '\\-')}`.trim())
+  }
   expect(page).toContain('\\-\\-model')
   const folder = await mkdtemp(join(tmpdir(), 'tapetree-man-'))
   try {
