@@ -26,6 +26,7 @@ const readers: Item[] = [
       page('Quickstart', '/quickstart'),
       page('Terminal', '/guides/terminal'),
       page('Web app', '/guides/web-app'),
+      page('Editors', '/guides/editors'),
       page('Print mode', '/guides/print-mode'),
       page('Variants', '/guides/variants'),
       page('Sessions', '/guides/sessions'),

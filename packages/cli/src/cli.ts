@@ -4,6 +4,7 @@ import { parse, wantsJson } from './command-line/parse.ts'
 import { Failure, failureJson } from './command-line/failure.ts'
 import { harmless } from './text/harmless.ts'
 import type { CommandSpec } from './command-line/command.ts'
+import { acpCommands } from './commands/table/acp.ts'
 import { chatCommands } from './commands/table/chat.ts'
 import { logCommands, sessionCommands, playCommands, usageCommands } from './commands/table/sessions.ts'
 import { mcpCommands, setupCommands } from './commands/table/setup.ts'
@@ -54,6 +55,7 @@ function textOf({ message, why, next }: Failure, { stderr, env }: Pick<Io, 'stde
 export const commands: readonly CommandSpec[] = [
   ...chatCommands,
   ...runCommands,
+  ...acpCommands,
   ...serveCommands,
   ...tokenCommands,
   ...sessionCommands,

@@ -32,6 +32,8 @@ export interface SessionHostOptions {
   owner: 'terminal' | 'server'
   /** Choices from the command line. */
   flags?: SettingsInput
+  /** Choices for one session, beside the flags. Asked when this process opens the session for writing. */
+  flagsOf?: (sessionId: string) => SettingsInput | undefined
   /** Options of `tapetree run` only: its own system prompt and the list of tools. */
   agent?: Pick<CodingAgentOptions, 'systemPrompt' | 'toolNames'>
   whenUnanswered?: 'wait' | 'deny'
@@ -233,7 +235,9 @@ export class SessionHost implements AsyncDisposable {
 
   /** Applies the mode from the command line only once: the user may change it later. */
   #flagsFor(sessionId: string): SettingsInput | undefined {
-    const { flags } = this.#options
+    const { flags: general, flagsOf } = this.#options
+    const own = flagsOf?.(sessionId)
+    const flags = own ? { ...general, ...own } : general
     const isFirst = !this.#openedBefore.has(sessionId)
     this.#openedBefore.add(sessionId)
     if (!flags?.permissions || isFirst) return flags
