@@ -32,6 +32,7 @@ const readers: Item[] = [
       page('Sessions', '/guides/sessions'),
       page('Choose a model', '/guides/choose-a-model'),
       page('Tools', '/guides/tools'),
+      page('Language servers', '/guides/language-servers'),
       page('Permissions', '/guides/permissions'),
       page('Sandbox', '/guides/sandbox'),
       page('Subagents', '/guides/subagents'),

@@ -168,7 +168,7 @@ export const architecture = [
       '`RunState` - Explicit State Container': ['00d115df', 'b286adab'],
       '5.1 `StepHandler` Implementation': ['60ea1edd', '26ea9d49', '5f47f638', 'd0c92de4'],
     },
-    excused: 'There are no language servers.',
+    settled: 'Errors of language servers reach the model once, when it has stopped editing.',
   },
   {
     id: 'session-agent-refactor/3.2 new-run-state',

@@ -362,6 +362,38 @@ verifies(
 )
 
 verifies(
+  ['session-agent-refactor/3.2 lsp-batcher'],
+  'what language servers say about the edits of a run reaches the model in one message',
+  async () => {
+    const agent = await TestAgent.open({
+      model: scriptedModel(
+        script().toolCall('1', 'edit').step().toolCall('2', 'edit').step().text('Done.').step().text('Corrected.'),
+      ),
+      tools: [tool('edit')],
+    })
+    const reports: boolean[] = []
+    let edits = 0
+    const diagnostics = {
+      afterCall: () => void edits++,
+      report: ({ isSettled }: { isSettled: boolean }) => {
+        reports.push(isSettled)
+        const told = isSettled && edits > 0 ? `${edits} edits, 1 error` : undefined
+        if (isSettled) edits = 0
+        return Promise.resolve(told)
+      },
+    }
+    const start = { type: 'prompt' as const, content: [text('go')] }
+    await run(start, { ...agent.deps, diagnostics }, new AbortController().signal)
+    expect((await agent.path()).slice(-3)).toEqual([
+      'assistant: Done.',
+      'custom: 2 edits, 1 error',
+      'assistant: Corrected.',
+    ])
+    expect(reports).toEqual([false, false, false, true, true])
+  },
+)
+
+verifies(
   [
     'session-agent-refactor/3.2 one-interaction',
     'session-agent-refactor/3.2 stream-result',

@@ -7,6 +7,7 @@ import {
   type WaitingMessage,
 } from '@tapetree/session'
 import type { PromptImage } from '../prompt/compose-message.ts'
+import type { RunDeps } from '../run/run-deps.ts'
 import type { Run } from '../run/run-slot.ts'
 import type { Clock } from '@tapetree/session/util/wait'
 import type { Hooks } from '../run/hooks.ts'
@@ -87,6 +88,8 @@ export interface AgentSessionOptions {
   hooks?: Hooks
   /** Changes in the environment since the model was last told. */
   environmentChanges?: () => Promise<string | undefined>
+  /** Errors of language servers in files that calls change. */
+  diagnostics?: RunDeps['diagnostics']
   /** Prepended to the commands that the user runs. */
   shellPrefix?: string
   /** Redacts the log, the screens and the requests. Default: keys of known formats, and secrets of the environment. */

@@ -2,6 +2,7 @@ import { chmod, mkdir, mkdtemp, readFile, realpath, rm, symlink, writeFile } fro
 import { existsSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { memoryStore } from '@tapetree/session'
 import { afterEach, describe, expect, test } from 'vitest'
 import type { Model } from '../models/model.ts'
@@ -462,5 +463,53 @@ describe('a trusted project is loaded as it was when the user was asked', () => 
     const agent = await open(trust)
     expect(problems).toEqual([])
     expect(agent.extensions.commands.map(({ description }) => description)).toEqual(['typed old data deep'])
+  })
+})
+
+describe('language servers', () => {
+  const server = fileURLToPath(new URL('../language-servers/testing/scripted-server.ts', import.meta.url))
+  const write = (id: string, content: string): FakeAnswer => ({
+    type: 'answer',
+    content: [{ type: 'tool_call', id, name: 'write', chunks: [JSON.stringify({ path: 'a.py', content })] }],
+  })
+
+  async function pythonProject(): Promise<Place> {
+    const found = await place(
+      {
+        'pyproject.toml': '',
+        '.tapetree/prompts/review.md': 'Review $1 with care.',
+        'node_modules/.bin/pyright-langserver': `#!/bin/sh\nexec '${process.execPath}' '${server}' pull "$PWD/notes"\n`,
+      },
+      { permissions: { mode: 'auto' } },
+    )
+    await chmod(join(found.cwd, 'node_modules/.bin/pyright-langserver'), 0o755)
+    return found
+  }
+
+  test('of a trusted project tell the model of an error once, when it is about to end', async () => {
+    const { provider, open } = await pythonProject()
+    provider.script(
+      write('w1', 'BAD one\n'),
+      write('w2', 'BAD two\n'),
+      say('Done.'),
+      write('w3', 'good\n'),
+      say('Corrected.'),
+    )
+    const agent = await open(trust)
+    expect(await prompt(agent, 'write it')).toBe('completed')
+    const told = provider.requests.map(({ body }) => JSON.stringify(body).split('BAD two is bad').length - 1)
+    expect(told).toEqual([0, 0, 0, 1, 1])
+    expect(JSON.stringify(provider.requests.at(-1)?.body)).not.toContain('BAD one is bad')
+    expect(JSON.stringify(provider.requests[0]?.body)).toContain('"name":"diagnostics"')
+  })
+
+  test('are not started in a project that is not trusted, nor if the user has turned them off', async () => {
+    const { provider, cwd, open } = await pythonProject()
+    provider.script(write('w1', 'BAD one\n'), say('Done.'), write('w2', 'BAD two\n'), say('Done.'))
+    await prompt(await open(), 'write it')
+    const flags = { languageServers: { isEnabled: false } }
+    await prompt(await open({ ...trust, flags }), 'write it')
+    expect(existsSync(join(cwd, 'notes'))).toBe(false)
+    for (const { body } of provider.requests) expect(JSON.stringify(body)).not.toContain('"name":"diagnostics"')
   })
 })

@@ -36,6 +36,9 @@ import { findProjectRoot } from '../settings/project.ts'
 import type { SettingsInput } from '../settings/schema.ts'
 import { settleTrust, type ProjectTrust } from '../settings/trust.ts'
 import { TrustStore } from '../settings/trust-store.ts'
+import { diagnosticsTool } from '../language-servers/diagnostics-tool.ts'
+import { EditDiagnostics } from '../language-servers/edit-diagnostics.ts'
+import { LanguageServers } from '../language-servers/language-servers.ts'
 import { allTools } from '../tools/builtin/all-tools.ts'
 import type { Tool } from '../tools/tool.ts'
 import { AgentSession } from './agent-session.ts'
@@ -156,6 +159,15 @@ export async function openCodingAgent(options: CodingAgentOptions): Promise<Codi
     ...(options.signIn && { signIn: options.signIn }),
     observe: (event) => reportServer(event, onProblem),
   })
+  // They run code of the project, so nothing but trust starts one.
+  const languageServers =
+    trust.state === 'trusted' && values.languageServers.isEnabled && workingFolder === cwd
+      ? LanguageServers.share({ workspace: project.root, environment: env, clock, ...inSandbox })
+      : undefined
+  const diagnostics = languageServers && new EditDiagnostics(languageServers, { cwd, clock })
+  const closeServers = async (): Promise<void> => {
+    await Promise.all([mcp.close(), extensions.close(), languageServers?.release()])
+  }
   try {
     const resources = await loadResources({
       cwd,
@@ -185,7 +197,8 @@ export async function openCodingAgent(options: CodingAgentOptions): Promise<Codi
       clock,
       models: withOwnModels(options.models, registryModels({ registry, extensions, cycle: values.modelCycle })),
       ...(sandboxes && { sandbox: sandboxes.commands }),
-      tools: toolsOf(options, { extensions, mcp, web: values.web }),
+      tools: toolsOf(options, { extensions, mcp, web: values.web, diagnostics }),
+      ...(diagnostics && { diagnostics }),
       hasSubagents: isChosen(taskToolName, options.toolNames),
       systemPrompt: () => systemPromptOf({ cwd: workingFolder, remote, resources, values, base: options.systemPrompt }),
       expand: (typed) => expand(typed, { resources, extensions }),
@@ -206,11 +219,11 @@ export async function openCodingAgent(options: CodingAgentOptions): Promise<Codi
     await reportSession(session, onProblem)
     const close = async (): Promise<void> => {
       await session.close()
-      await Promise.all([mcp.close(), extensions.close()])
+      await closeServers()
     }
     return { session, settings, trust, registry, resources, extensions, mcp, close, [Symbol.asyncDispose]: close }
   } catch (error) {
-    await Promise.all([mcp.close(), extensions.close()])
+    await closeServers()
     throw error
   }
 }
@@ -237,11 +250,24 @@ function hasBuiltInMode({ origins }: LoadedSettings): boolean {
 
 function toolsOf(
   { tools = [], toolNames }: CodingAgentOptions,
-  { extensions, mcp, web }: { extensions: ExtensionHost; mcp: McpServers; web: { allowPrivateAddresses: boolean } },
+  {
+    extensions,
+    mcp,
+    web,
+    diagnostics,
+  }: {
+    extensions: ExtensionHost
+    mcp: McpServers
+    web: { allowPrivateAddresses: boolean }
+    diagnostics: EditDiagnostics | undefined
+  },
 ): NonNullable<AgentSessionOptions['tools']> {
   return ({ jobs, redaction, sandbox }) => {
     const own = allTools({ jobs, redaction, ...web, ...(sandbox && { bash: { sandbox } }) })
-    return extensions.withTools([...own, ...mcp.tools(), ...tools]).filter(({ name }) => isChosen(name, toolNames))
+    const checks = diagnostics ? [diagnosticsTool(diagnostics)] : []
+    return extensions
+      .withTools([...own, ...checks, ...mcp.tools(), ...tools])
+      .filter(({ name }) => isChosen(name, toolNames))
   }
 }
 

@@ -125,6 +125,7 @@ export class OpenSession {
       settings,
       clock = systemClock,
       environmentChanges,
+      diagnostics,
       models,
       fallbackModel,
       owner,
@@ -152,6 +153,7 @@ export class OpenSession {
       hooks: this.hooks,
       ...(files && { files }),
       ...(environmentChanges && { environmentChanges }),
+      ...(diagnostics && { diagnostics }),
       ...(fallbackModel && {
         fallbackModel: async () => {
           return this.#guarded(await models.open(fallbackModel.provider, fallbackModel.modelId))

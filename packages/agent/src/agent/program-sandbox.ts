@@ -62,7 +62,7 @@ export function sandboxesOf(
 function isLetOut(program: OwnProgram, { values, origins }: SandboxesOptions['settings']): boolean {
   const { outsideHooks, outsideServers } = values.sandbox
   if (program.type === 'hook') return outsideHooks.includes(program.command)
-  if (program.type === 'git') return false
+  if (program.type === 'git' || program.type === 'language-server') return false
   return outsideServers.includes(program.name) && origins.get(`mcpServers.${program.name}`)?.layer !== 'project'
 }
 
@@ -74,7 +74,7 @@ async function boxOf(
   // Only a hook ends soon enough to look at what it has made.
   const spool = program.type === 'hook' ? join(keep, 'programs', randomUUID()) : undefined
   const { argv, env } = await sandbox.box(cwd, {
-    isReadOnly: program.type === 'git',
+    isReadOnly: program.type === 'git' || program.type === 'language-server',
     // A server mostly stands for a service elsewhere.
     hasMachineNetwork: program.type === 'server',
     ...(spool !== undefined && { spool }),

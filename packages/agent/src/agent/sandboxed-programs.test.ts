@@ -10,9 +10,13 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { memoryStore } from '@tapetree/session'
+import type { Clock } from '@tapetree/session/util/wait'
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest'
+import type { Model } from '../models/model.ts'
 import type { SandboxSupport } from '../sandbox/probe.ts'
+import { FakeClock } from '../testing/fake-clock.ts'
 import { script, scriptedModel } from '../testing/scripted-model.ts'
 import { callTool, testContext } from '../testing/tool-context.ts'
 import { openCodingAgent, type CodingAgent } from './coding-agent.ts'
@@ -43,9 +47,11 @@ interface OpenOptions {
   project?: object
   support?: SandboxSupport
   mode?: 'ask' | 'sandboxed'
+  models?: Model
+  clock?: Clock
 }
 
-async function open({ user = {}, project, support, mode = 'sandboxed' }: OpenOptions): Promise<{
+async function open({ user = {}, project, support, mode = 'sandboxed', models, clock }: OpenOptions): Promise<{
   agent: CodingAgent
   problems: string[]
 }> {
@@ -58,7 +64,8 @@ async function open({ user = {}, project, support, mode = 'sandboxed' }: OpenOpt
     cwd: work,
     home,
     env: { PATH: process.env['PATH'], HOME: home, ANTHROPIC_API_KEY: 'unused' },
-    models: scriptedModel(script().text('Done.').step().text('Done.')),
+    models: models ?? scriptedModel(script().text('Done.').step().text('Done.')),
+    ...(clock && { clock }),
     askTrust: () => Promise.resolve(true),
     sandbox: { folder: join(folder, 'sandbox'), own: [join(home, '.config/tapetree')], ...(support && { support }) },
     onProblem: ({ source, message }) => problems.push(`${source}: ${message}`),
@@ -219,4 +226,24 @@ test('git, which tells the model about changes, runs in a sandbox where it can o
   expect(seen).toContain('branch \\"main\\"; no changes')
   expect(seen).not.toContain('canary')
   expect([existsSync(join(work, 'by-git')), existsSync(join(home, 'by-git'))]).toEqual([false, false])
+})
+
+test('a language server reads the project, and changes nothing', async () => {
+  const program = join(work, 'node_modules/.bin/pyright-langserver')
+  const scripted = fileURLToPath(new URL('../language-servers/testing/scripted-server.ts', import.meta.url))
+  const attempts = `touch '${work}/written'; touch '${home}/written'; cat '${home}/.ssh/id_rsa' '${work}/.env' >> '${work}/read'`
+  write(program, `#!/bin/sh\n{ ${attempts}; } 2>/dev/null\nexec '${process.execPath}' '${scripted}' pull /dev/null\n`)
+  chmodSync(program, 0o755)
+  write(join(work, 'pyproject.toml'), '')
+  const wrong = { path: 'a.py', content: 'BAD\n' }
+  const models = scriptedModel(script().toolCall('1', 'write', wrong).step().text('Done.').step().text('I see.'))
+  const { agent } = await open({
+    project: { systemPrompt: { append: 'Of the project.' } },
+    models,
+    clock: new FakeClock(),
+  })
+  await agent.session.ask('go')
+  expect(JSON.stringify(models.requests.at(-1)?.messages)).toContain('a.py:1:1 error: BAD is bad (test)')
+  const left = [join(work, 'written'), join(home, 'written'), join(work, 'read')].filter((path) => existsSync(path))
+  expect(left).toEqual([])
 })

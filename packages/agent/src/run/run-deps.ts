@@ -7,6 +7,7 @@ import type { Requests } from '../permissions/requests.ts'
 import type { Redactor } from '@tapetree/redact'
 import type { Gate, Tool } from '../tools/tool.ts'
 import type { RunSettings } from './run-settings.ts'
+import type { EditDiagnostics } from '../language-servers/edit-diagnostics.ts'
 import type { FileRecorder } from '../workspace/workspace-snapshots.ts'
 
 /** What `run` depends on. It calls `model`, `tools` and `systemPrompt` again for each run. */
@@ -31,6 +32,8 @@ export interface RunDeps {
   hooks?: Hooks
   /** Records the files around the calls that may change them. */
   files?: FileRecorder
+  /** Errors of language servers in files that calls change. */
+  diagnostics?: Pick<EditDiagnostics, 'afterCall' | 'report'>
   /** Redacts live tool output. The session redacts what goes into the log. */
   redactor?: Redactor
   /** The thinking level from the next run on, if it differs from the one in the log. */

@@ -1,4 +1,4 @@
-import { newId, SessionError, type Cause, type Content } from '@tapetree/session'
+import { newId, SessionError, text, type Cause, type Content } from '@tapetree/session'
 import type { RecordDraft, RunStartRecord } from '@tapetree/session/format'
 import { ModelError } from '../models/model.ts'
 import { announceNext, deliverNext } from './delivery.ts'
@@ -174,11 +174,21 @@ async function turnsUntilSettled(open: OpenRun): Promise<void> {
     await deps.files?.caughtUp()
     if (hasTurned) await hooks.turnEnd({ runId, turn: open.turn }, signal)
     const wasSteered = await deliverSteers(open)
-    if (position.isSettled && !wasSteered) return
+    const wasTold = await tellDiagnostics(open, position)
+    if (position.isSettled && !wasSteered && !wasTold) return
     await hooks.turnStart({ runId, turn: ++open.turn }, signal)
     position = await turn(open)
     hasTurned = true
   }
+}
+
+/** New errors in the files that the model has changed. A run that was about to end continues, so that the model can correct them. */
+async function tellDiagnostics(open: OpenRun, { isSettled }: Position): Promise<boolean> {
+  const { runId, signal, deps } = open
+  const told = await deps.diagnostics?.report({ runId, isSettled }, signal)
+  if (told === undefined || signal.aborted) return false
+  await open.append({ type: 'message', message: { role: 'custom', content: [text(told)], runId } })
+  return true
 }
 
 /** Waits, compacts or changes the model, so that the run can continue. Returns why it cannot, or undefined. */

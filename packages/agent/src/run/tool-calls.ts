@@ -191,6 +191,7 @@ export async function finishCall(
     const result = await open.hooks.toolResult(call, outputOf(output), open.signal)
     await answerCall(call, outputOf(result), open)
     open.deps.files?.afterCall({ runId: open.runId, callId: call.id, access: checked.access })
+    open.deps.diagnostics?.afterCall(checked.access)
     // The result is durable: a failed cleanup does no harm.
     await Promise.try(() => checked.settled?.(start, toolContextOf(open, call, open.signal))).catch(() => undefined)
   } finally {

@@ -18,6 +18,7 @@ export interface Settings extends Pick<
   reasoning: NonNullable<CheckedSettings['reasoning']>
   hooks: { [Event in HookEvent]?: HookSettings[] }
   mcpServers: NonNullable<CheckedSettings['mcpServers']>
+  languageServers: { isEnabled: boolean }
   providers: NonNullable<CheckedSettings['providers']>
   redaction: { allow: string[] }
   systemPrompt: { append: string[] }
@@ -48,6 +49,7 @@ export const builtIn: CheckedSettings = {
   steerPolicy: 'skip-remaining',
   conversations: { queue: { enabled: true, delay_seconds: 0 } },
   reasoning: 'auto',
+  languageServers: { isEnabled: true },
   web: { allowPrivateAddresses: false },
   terminal: { theme: 'dark', vim: false, screenReader: false, altScreen: true },
 }

@@ -18,7 +18,19 @@ export function limitProject(
 ): { settings: CheckedSettings; refused: SettingFault[] } {
   const refused: SettingFault[] = []
   const refuse = (path: readonly PropertyKey[], message: string): void => void refused.push({ path, message })
-  const { providers, redaction, permissions, limits, web, mcpServers, snapshots, sandbox, projects, ...rest } = settings
+  const {
+    providers,
+    redaction,
+    permissions,
+    limits,
+    web,
+    mcpServers,
+    snapshots,
+    sandbox,
+    projects,
+    languageServers,
+    ...rest
+  } = settings
   const limited: CheckedSettings = rest
 
   for (const name of Object.keys(providers ?? {})) {
@@ -34,6 +46,10 @@ export function limitProject(
   if (web?.allowPrivateAddresses === true && !user.web.allowPrivateAddresses) {
     refuse(['web', 'allowPrivateAddresses'], 'A project cannot open your network to the agent.')
   } else if (web) limited.web = web
+
+  if (languageServers?.isEnabled === true && !user.languageServers.isEnabled) {
+    refuse(['languageServers', 'isEnabled'], 'A project cannot start language servers that you have turned off.')
+  } else if (languageServers) limited.languageServers = languageServers
 
   if (snapshots) refuse(['snapshots'], 'A project cannot set whether its files can be put back, nor for how long.')
   if (sandbox?.showsSecretFiles !== undefined) {

@@ -330,6 +330,16 @@ export const settingsSchema = z.strictObject({
       'MCP servers: command, args, env, cwd; or url, headers, oauth. A project may add servers, but not replace one.',
     )
     .exactOptional(),
+  languageServers: z
+    .strictObject({
+      isEnabled: z
+        .boolean()
+        .describe(
+          'False: no language server is started. Otherwise those of trusted projects are. A project cannot turn them on.',
+        )
+        .exactOptional(),
+    })
+    .exactOptional(),
   providers: providers
     .describe('User-defined providers: api, baseUrl, keyVariable, headers, models. Never from a project.')
     .exactOptional(),

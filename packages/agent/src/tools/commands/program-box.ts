@@ -4,6 +4,8 @@ import type { CommandBox } from './command.ts'
 export type OwnProgram = { cwd: string } & (
   | { type: 'hook'; command: string }
   | { type: 'server'; name: string }
+  /** It only reads, and has no network. */
+  | { type: 'language-server'; name: string }
   /** It only reads. */
   | { type: 'git' }
 )

@@ -1,0 +1,203 @@
+import { chmod, realpath, symlink } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { systemClock, type Clock } from '@tapetree/session/util/wait'
+import { afterEach, describe, expect, test } from 'vitest'
+import { FakeClock } from '../testing/fake-clock.ts'
+import { TestFolder } from '../testing/test-folder.ts'
+import { readProcess } from '../tools/commands/process-table.ts'
+import { diagnosticsTool } from './diagnostics-tool.ts'
+import { callTool, testContext } from '../testing/tool-context.ts'
+import { EditDiagnostics } from './edit-diagnostics.ts'
+import { LanguageServers } from './language-servers.ts'
+
+const scripted = fileURLToPath(new URL('testing/scripted-server.ts', import.meta.url))
+const signal = new AbortController().signal
+
+const open: { servers: LanguageServers; folder: TestFolder }[] = []
+afterEach(async () => {
+  for (const { servers, folder } of open.splice(0)) {
+    await servers.release()
+    await folder[Symbol.asyncDispose]()
+  }
+})
+
+interface Workspace {
+  folder: TestFolder
+  servers: LanguageServers
+  diagnostics: EditDiagnostics
+  edit: (name: string, text: string) => Promise<void>
+  /** The lines of the report; without one, undefined. */
+  report: (isSettled?: boolean, runId?: string) => Promise<string[] | undefined>
+}
+
+/** A Python project whose pyright is the scripted server. */
+async function scriptedWorkspace(mode: string, clock?: Clock): Promise<Workspace> {
+  const folder = await TestFolder.make({ 'pyproject.toml': '', 'node_modules/.bin/keep': '' })
+  const program = folder.at('node_modules/.bin/pyright-langserver')
+  await folder.write(
+    'node_modules/.bin/pyright-langserver',
+    `#!/bin/sh\nexec '${process.execPath}' '${scripted}' ${mode} '${folder.at('notes')}'\n`,
+  )
+  await chmod(program, 0o755)
+  return workspaceIn(folder, clock)
+}
+
+/** By default no time passes, so that a busy machine does not end the patience of a run. */
+function workspaceIn(folder: TestFolder, clock: Clock = new FakeClock()): Workspace {
+  const servers = LanguageServers.share({ workspace: folder.path, environment: process.env, clock })
+  open.push({ servers, folder })
+  const diagnostics = new EditDiagnostics(servers, { cwd: folder.path, clock })
+  return {
+    folder,
+    servers,
+    diagnostics,
+    edit: async (name, text) => {
+      await folder.write(name, text)
+      diagnostics.afterCall([{ type: 'write', path: folder.at(name) }])
+    },
+    report: async (isSettled = false, runId = 'run') =>
+      (await diagnostics.report({ runId, isSettled }, signal))?.split('\n').slice(2, -1),
+  }
+}
+
+describe.each(['pull', 'push'])('with a server that speaks %s', (mode) => {
+  test('an error is told once when the edits have stopped, and again only if it comes back', async () => {
+    const { edit, report } = await scriptedWorkspace(mode)
+    await edit('a.py', 'BAD one\n')
+    expect(await report()).toBeUndefined() // still editing
+    expect(await report()).toEqual(['a.py:1:1 error: BAD one is bad (test)'])
+    expect(await report()).toBeUndefined()
+    await edit('a.py', 'moved\nBAD one\n')
+    expect(await report(true)).toBeUndefined()
+    await edit('a.py', 'fine\n')
+    expect(await report(true)).toBeUndefined()
+    await edit('a.py', 'BAD one\n')
+    expect(await report(true)).toEqual(['a.py:1:1 error: BAD one is bad (test)'])
+  })
+
+  test('all edits of a refactoring are told together when the model settles', async () => {
+    const { edit, report } = await scriptedWorkspace(mode)
+    for (const name of ['a.py', 'b.py', 'c.py']) {
+      await edit(name, `BAD ${name}\n`)
+      expect(await report()).toBeUndefined()
+    }
+    await edit('b.py', 'good\n')
+    expect(await report(true)).toEqual([
+      'a.py:1:1 error: BAD a.py is bad (test)',
+      'c.py:1:1 error: BAD c.py is bad (test)',
+    ])
+  })
+})
+
+test('a file that was read and fails since an edit of another is told; its earlier errors are not', async () => {
+  const { folder, diagnostics, edit, report, servers } = await scriptedWorkspace('pull')
+  await folder.write('old.py', 'BAD before\n')
+  await edit('a.py', 'fine\n')
+  expect(await report(true)).toBeUndefined()
+  diagnostics.afterCall([{ type: 'read', path: folder.at('old.py') }])
+  await servers.diagnose([folder.at('old.py')], { starts: false })
+  await folder.write('old.py', 'BAD before\nBAD now\n')
+  await edit('a.py', 'fine too\n')
+  expect(await report(true)).toEqual(['old.py:2:1 error: BAD now is bad (test)'])
+})
+
+test('a report is capped and says how much it leaves out', async () => {
+  const { edit, report } = await scriptedWorkspace('pull')
+  for (const name of ['a.py', 'b.py', 'c.py', 'd.py'])
+    await edit(name, Array.from({ length: 60 }, (_, line) => `BAD ${line}\n`).join(''))
+  const lines = await report(true)
+  expect(lines).toHaveLength(51)
+  expect(lines?.[20]).toBe('a.py: and 40 more')
+  expect(lines?.at(-1)).toBe('[34 more lines are left out.]')
+})
+
+test.each(['hang', 'mute', 'flood', 'huge', 'crash'])(
+  'a server that does %s costs a run 2 s and 16 MB at most',
+  async (mode) => {
+    const { edit, report } = await scriptedWorkspace(mode, systemClock)
+    globalThis.gc?.()
+    const before = process.memoryUsage().rss
+    let waited = 0
+    for (let round = 0; round < 5; round++) {
+      await edit('a.py', `BAD ${round}\n`)
+      const begun = performance.now()
+      await report(true)
+      waited += performance.now() - begun
+    }
+    expect(waited).toBeLessThan(3000)
+    expect((process.memoryUsage().rss - before) / 2 ** 20).toBeLessThan(16)
+  },
+)
+
+test('a server that has died is started again after a pause, not at once', async () => {
+  const { folder, edit, report, servers } = await scriptedWorkspace('crash')
+  await edit('a.py', 'BAD\n')
+  await report(true)
+  await edit('a.py', 'BAD again\n')
+  await report(true)
+  expect((await folder.read('notes')).match(/started/g)).toHaveLength(1)
+  expect(servers.problems).toEqual(['The language server pyright is gone. It ended (exit code 3).'])
+})
+
+test('sessions of one workspace share a server, and the last to leave ends it', async () => {
+  const { folder, edit, report } = await scriptedWorkspace('pull')
+  const other = LanguageServers.share({ workspace: folder.path, environment: process.env })
+  await edit('a.py', 'BAD\n')
+  await report(true)
+  await other.diagnose([folder.at('a.py')], { starts: true })
+  const [, pid] = /started (\d+)/.exec(await folder.read('notes')) ?? []
+  expect((await folder.read('notes')).match(/started/g)).toHaveLength(1)
+  await other.release()
+  expect(readProcess(Number(pid))).toBeDefined()
+  await open[0]?.servers.release()
+  expect(readProcess(Number(pid))?.isZombie ?? true).toBe(true)
+})
+
+test('files without a server, outside of the workspace or without a project start nothing', async () => {
+  const folder = await TestFolder.make({ 'a.py': 'BAD\n', 'b.txt': 'BAD\n' })
+  const { diagnostics, report } = workspaceIn(folder)
+  diagnostics.afterCall([
+    { type: 'write', path: folder.at('a.py') },
+    { type: 'write', path: folder.at('b.txt') },
+    { type: 'write', path: '/etc/c.py' },
+  ])
+  expect(await report(true)).toBeUndefined()
+})
+
+test('the tool tells errors on demand', async () => {
+  const { folder, diagnostics } = await scriptedWorkspace('pull')
+  await folder.write('a.py', 'BAD\n')
+  const tool = diagnosticsTool(diagnostics)
+  const context = testContext({ cwd: folder.path })
+  expect(await callTool(tool, { path: 'a.py' }, context)).toEqual({ content: 'a.py:1:1 error: BAD is bad (test)' })
+  await folder.write('a.py', 'good\n')
+  expect(await callTool(tool, { path: 'a.py' }, context)).toEqual({ content: 'There are no errors and no warnings.' })
+  expect(await callTool(tool, { path: 'b.txt' }, context)).toEqual({
+    content: 'There is no language server for b.txt, or it does not run.',
+  })
+})
+
+test('TypeScript: an edit that breaks a type is told once, in the file and in the one that uses it; a fix clears it', async () => {
+  const folder = await TestFolder.make({
+    'tsconfig.json': '{"compilerOptions":{"strict":true,"noEmit":true,"allowImportingTsExtensions":true,"types":[]}}',
+    'a.ts': 'export const count: number = 1\n',
+    'b.ts': "import { count } from './a.ts'\nexport const twice: number = count * 2\n",
+    'node_modules/.bin/keep': '',
+  })
+  const typescript = await realpath(dirname(fileURLToPath(import.meta.resolve('typescript/package.json'))))
+  await symlink(typescript, folder.at('node_modules/typescript'))
+  await symlink(join(typescript, 'bin/tsc'), folder.at('node_modules/.bin/tsc'))
+  const { edit, report, diagnostics } = workspaceIn(folder)
+  const path = folder.at('b.ts')
+  await diagnostics.check([path])
+  diagnostics.afterCall([{ type: 'read', path }])
+  await edit('a.ts', "export const count: string = 'one'\n")
+  expect(await report(true)).toEqual([expect.stringMatching(/^b\.ts:2:\d+ error: The left-hand side .* \(ts 2362\)$/)])
+  expect(await report(true)).toBeUndefined()
+  await edit('a.ts', "export const count: number = 'one'\n")
+  expect(await report(true)).toEqual([expect.stringMatching(/^a\.ts:1:14 error: Type 'string' .* \(ts 2322\)$/)])
+  await edit('a.ts', 'export const count: number = 2\n')
+  expect(await report(true)).toBeUndefined()
+  expect((await diagnostics.check(undefined)).found.get(path)).toEqual([])
+})

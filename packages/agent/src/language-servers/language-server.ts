@@ -1,0 +1,326 @@
+import { settledWithin } from '@tapetree/session/util/deadline'
+import type { Clock } from '@tapetree/session/util/wait'
+import { open } from 'node:fs/promises'
+import { fileURLToPath, pathToFileURL } from 'node:url'
+import { z } from 'zod'
+import { inBox, type BoxProgram } from '../tools/commands/program-box.ts'
+import type { FoundServer } from './known-servers.ts'
+import { ServerProcess } from './server-process.ts'
+
+/** A problem in a file. Line and column are counted from 1. */
+export interface Diagnostic {
+  line: number
+  column: number
+  severity: 'error' | 'warning'
+  /** Without line breaks, and cut. */
+  message: string
+}
+
+export interface LanguageServerOptions {
+  server: FoundServer
+  env: Readonly<Record<string, string>>
+  clock: Clock
+  box?: BoxProgram | undefined
+}
+
+const maxFileBytes = 1024 * 1024
+const maxOpenFiles = 64
+const maxPublishedFiles = 500
+const maxPerFile = 100
+const maxMessageLength = 300
+/** A server that does not answer for so long is ended, and started again later. */
+const startMs = 60_000
+const answerMs = 20_000
+/** Without version 3.17 of the protocol a server says by itself what it has found, and never that it has found nothing yet. */
+const publishMs = 5000
+const maxStarts = 5
+const firstPauseMs = 1000
+
+const position = z.object({ line: z.int().nonnegative(), character: z.int().nonnegative() })
+const diagnosticSchema = z.object({
+  range: z.object({ start: position }),
+  severity: z.int().optional(),
+  code: z.union([z.string(), z.number()]).optional(),
+  source: z.string().optional(),
+  message: z.string(),
+})
+const publishedSchema = z.object({
+  uri: z.string(),
+  version: z.int().nullish(),
+  diagnostics: z.array(z.unknown()),
+})
+const reportSchema = z.object({ items: z.array(z.unknown()).optional() })
+const initializedSchema = z.object({ capabilities: z.object({ diagnosticProvider: z.unknown().optional() }) })
+
+interface OpenFile {
+  version: number
+  text: string
+}
+
+interface Running {
+  process: ServerProcess
+  /** It answers questions about a file. Otherwise it publishes what it finds. */
+  answers: boolean
+  files: Map<string, OpenFile>
+  published: Map<string, Diagnostic[]>
+  onPublished: Set<(path: string, version: number | undefined) => void>
+}
+
+/** One language server, started when it is needed and again after it has failed, later each time. */
+export class LanguageServer {
+  readonly #options: LanguageServerOptions
+  #running: Promise<Running> | undefined
+  #process: ServerProcess | undefined
+  #starts = 0
+  #notBefore = 0
+  #isClosed = false
+  #problem: string | undefined
+  /** One question at a time, so that a file has one version. */
+  #turn: Promise<unknown> = Promise.resolve()
+
+  constructor(options: LanguageServerOptions) {
+    this.#options = options
+  }
+
+  get name(): string {
+    return this.#options.server.name
+  }
+
+  /** Why it does not run, as a sentence. */
+  get problem(): string | undefined {
+    return this.#problem
+  }
+
+  get isRunning(): boolean {
+    return this.#running !== undefined
+  }
+
+  /** The diagnostics of these files as they are on disk, and of others that it has published. Rejects if the server fails. */
+  diagnose(paths: readonly string[]): Promise<Map<string, Diagnostic[]>> {
+    const found = this.#turn.then(() => this.#diagnose(paths))
+    this.#turn = found.catch(() => undefined)
+    return found
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true
+    await this.#process?.end('It was closed.')
+    await this.#running?.catch(() => undefined)
+  }
+
+  async #diagnose(paths: readonly string[]): Promise<Map<string, Diagnostic[]>> {
+    const running = await this.#start()
+    const { languageId } = this.#options.server
+    const waiting = new PublishedVersions()
+    // It may publish what it finds in one file while the next is read.
+    running.onPublished.add(waiting.take)
+    for (const path of paths) {
+      const version = await syncFile(running, path, languageId)
+      if (version !== undefined && !running.answers) waiting.expect(path, version)
+    }
+    const present = paths.filter((path) => running.files.has(path))
+    const found = running.answers ? await this.#ask(running, present) : await this.#published(running, present, waiting)
+    running.onPublished.delete(waiting.take)
+    return new Map([...running.published, ...found])
+  }
+
+  async #ask(running: Running, paths: readonly string[]): Promise<Map<string, Diagnostic[]>> {
+    const { process } = running
+    const reports = paths.map(async (path) => {
+      const report = await process.request('textDocument/diagnostic', {
+        textDocument: { uri: pathToFileURL(path).href },
+      })
+      return [path, readDiagnostics(reportSchema.parse(report).items ?? [])] as const
+    })
+    const asked = Promise.all(reports)
+    const outcome = await settledWithin(asked, { ms: answerMs, clock: this.#options.clock })
+    if (outcome !== 'settled') await process.end(`It did not answer for ${answerMs / 1000} s.`)
+    return new Map(await asked)
+  }
+
+  /** Waits some seconds for what it publishes. A file of which it says nothing has no problems, as far as the server knows. */
+  async #published(
+    { process, published }: Running,
+    paths: readonly string[],
+    waiting: PublishedVersions,
+  ): Promise<Map<string, Diagnostic[]>> {
+    const told = Promise.race([waiting.all(), process.ended])
+    await settledWithin(told, { ms: publishMs, clock: this.#options.clock })
+    return new Map(paths.map((path) => [path, published.get(path) ?? []]))
+  }
+
+  #start(): Promise<Running> {
+    if (this.#isClosed) return Promise.reject(new Error('The language server is closed.'))
+    if (this.#running) return this.#running
+    const { clock } = this.#options
+    if (this.#starts >= maxStarts || clock.now() < this.#notBefore)
+      return Promise.reject(new Error(this.#problem ?? `${this.name} is not running.`))
+    this.#notBefore = clock.now() + firstPauseMs * 2 ** this.#starts
+    this.#starts++
+    const started = this.#launch()
+    this.#running = started
+    started.catch((error: unknown) => this.#failed(started, error instanceof Error ? error.message : String(error)))
+    return started
+  }
+
+  async #launch(): Promise<Running> {
+    const { server, env, clock, box } = this.#options
+    const { root, name } = server
+    const boxed = await box?.({ type: 'language-server', name, cwd: root })
+    const published: Running['published'] = new Map()
+    const onPublished: Running['onPublished'] = new Set()
+    const process = new ServerProcess({
+      program: { ...inBox({ ...server, env }, boxed), cwd: root },
+      clock,
+      onRequest: answerServer,
+      onNotification: (method, params) => {
+        if (method !== 'textDocument/publishDiagnostics') return
+        const news = publishedSchema.safeParse(params)
+        const path = news.success ? pathOf(news.data.uri) : undefined
+        if (!news.success || path === undefined) return
+        if (published.has(path) || published.size < maxPublishedFiles)
+          published.set(path, readDiagnostics(news.data.diagnostics))
+        for (const take of onPublished) take(path, news.data.version ?? undefined)
+      },
+    })
+    this.#process = process
+    if (this.#isClosed) await process.end('It was closed.')
+    const answer = process.request('initialize', initialize(root))
+    if ((await settledWithin(answer, { ms: startMs, clock })) !== 'settled')
+      await process.end('It did not start in time.')
+    const { capabilities } = initializedSchema.parse(await answer)
+    process.notify('initialized', {})
+    const running = {
+      process,
+      answers: Boolean(capabilities.diagnosticProvider),
+      files: new Map(),
+      published,
+      onPublished,
+    }
+    void process.ended.then((reason) => this.#failed(this.#running, reason))
+    return running
+  }
+
+  #failed(started: Promise<Running> | undefined, reason: string): void {
+    if (this.#running !== started || this.#isClosed) return
+    this.#running = undefined
+    this.#problem = `The language server ${this.name} is gone. ${reason}`
+  }
+}
+
+/** Which of the versions that a server was told it has said something about. */
+class PublishedVersions {
+  readonly #expected = new Map<string, number>()
+  /** Servers may leave out the version. */
+  readonly #told = new Map<string, number>()
+  readonly #all = Promise.withResolvers<void>()
+  #isComplete = false
+
+  expect(path: string, version: number): void {
+    this.#expected.set(path, version)
+  }
+
+  readonly take = (path: string, version = Infinity): void => {
+    this.#told.set(path, Math.max(version, this.#told.get(path) ?? 0))
+    this.#look()
+  }
+
+  /** Called when all versions are expected. */
+  all(): Promise<void> {
+    this.#isComplete = true
+    this.#look()
+    return this.#all.promise
+  }
+
+  #look(): void {
+    if (!this.#isComplete) return
+    if ([...this.#expected].every(([path, version]) => (this.#told.get(path) ?? 0) >= version)) this.#all.resolve()
+  }
+}
+
+/** Returns the version that the server was told; undefined if nothing has changed, or if there is no such text file. */
+async function syncFile({ process, files }: Running, path: string, languageId: string): Promise<number | undefined> {
+  const text = await readText(path)
+  const uri = pathToFileURL(path).href
+  const before = files.get(path)
+  if (text === undefined) {
+    if (before) process.notify('textDocument/didClose', { textDocument: { uri } })
+    files.delete(path)
+    return undefined
+  }
+  if (before?.text === text) return undefined
+  const version = (before?.version ?? 0) + 1
+  // The newest stand last.
+  files.delete(path)
+  files.set(path, { version, text })
+  if (before) process.notify('textDocument/didChange', { textDocument: { uri, version }, contentChanges: [{ text }] })
+  else process.notify('textDocument/didOpen', { textDocument: { uri, languageId, version, text } })
+  process.notify('textDocument/didSave', { textDocument: { uri } })
+  for (const oldest of [...files.keys()].slice(0, Math.max(0, files.size - maxOpenFiles))) {
+    files.delete(oldest)
+    process.notify('textDocument/didClose', { textDocument: { uri: pathToFileURL(oldest).href } })
+  }
+  return version
+}
+
+async function readText(path: string): Promise<string | undefined> {
+  try {
+    await using file = await open(path)
+    const { size } = await file.stat()
+    return size > maxFileBytes ? undefined : await file.readFile('utf8')
+  } catch {
+    return undefined // deleted, or not a file
+  }
+}
+
+function initialize(root: string): object {
+  const rootUri = pathToFileURL(root).href
+  return {
+    // In a sandbox the server does not see our process, and would end.
+    processId: null,
+    rootUri,
+    workspaceFolders: [{ uri: rootUri, name: 'workspace' }],
+    capabilities: {
+      textDocument: {
+        synchronization: { didSave: true },
+        publishDiagnostics: { versionSupport: true },
+        diagnostic: { relatedDocumentSupport: false },
+      },
+      workspace: { configuration: true, workspaceFolders: true },
+    },
+  }
+}
+
+/** Settings are the server's own. */
+function answerServer(method: string, params: unknown): unknown {
+  if (method !== 'workspace/configuration') return null
+  const { items } = (params ?? {}) as { items?: unknown }
+  return Array.isArray(items) ? items.slice(0, 100).map(() => null) : []
+}
+
+function pathOf(uri: string): string | undefined {
+  try {
+    return fileURLToPath(uri)
+  } catch {
+    return undefined // not the address of a file on this machine
+  }
+}
+
+/** Errors and warnings; what does not fit the protocol is left out. */
+function readDiagnostics(items: readonly unknown[]): Diagnostic[] {
+  return items.slice(0, maxPerFile).flatMap((item): Diagnostic[] => {
+    const read = diagnosticSchema.safeParse(item)
+    if (!read.success || (read.data.severity ?? 1) > 2) return []
+    const { range, severity = 1, code, source, message } = read.data
+    const origin = [source, code].filter((part) => part !== undefined).join(' ')
+    const text = message.replaceAll(/\s+/g, ' ').slice(0, maxMessageLength)
+    return [
+      {
+        line: range.start.line + 1,
+        column: range.start.character + 1,
+        severity: severity === 1 ? 'error' : 'warning',
+        message: origin === '' ? text : `${text} (${origin})`,
+      },
+    ]
+  })
+}

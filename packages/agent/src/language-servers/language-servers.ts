@@ -1,0 +1,104 @@
+import { systemClock, type Clock } from '@tapetree/session/util/wait'
+import type { BoxProgram } from '../tools/commands/program-box.ts'
+import { findServer } from './known-servers.ts'
+import { LanguageServer, type Diagnostic } from './language-server.ts'
+
+export interface LanguageServersOptions {
+  /** The root of the project, absolute and without symbolic links. */
+  workspace: string
+  /** Of the user. Servers get only what they need of it. */
+  environment: Readonly<Record<string, string | undefined>>
+  clock?: Clock
+  /** Puts servers into a sandbox. */
+  box?: BoxProgram
+}
+
+const passed = [
+  'PATH',
+  'HOME',
+  'LANG',
+  'LC_ALL',
+  'TMPDIR',
+  'USER',
+  'GOPATH',
+  'GOROOT',
+  'CARGO_HOME',
+  'RUSTUP_HOME',
+  'VIRTUAL_ENV',
+]
+const maxServers = 4
+
+interface Shared {
+  servers: LanguageServers
+  users: number
+}
+
+const shared = new Map<string, Shared>()
+
+/** The language servers of a workspace. All sessions of this process that work in it share them. */
+export class LanguageServers {
+  readonly workspace: string
+  readonly #options: LanguageServersOptions
+  readonly #servers = new Map<string, LanguageServer>()
+
+  private constructor(options: LanguageServersOptions) {
+    this.#options = options
+    this.workspace = options.workspace
+  }
+
+  /** Starts nothing yet. Each user calls `release`. */
+  static share(options: LanguageServersOptions): LanguageServers {
+    const found = shared.get(options.workspace)
+    if (found) {
+      found.users++
+      return found.servers
+    }
+    const servers = new LanguageServers(options)
+    shared.set(options.workspace, { servers, users: 1 })
+    return servers
+  }
+
+  /** The last user ends the servers. */
+  async release(): Promise<void> {
+    const found = shared.get(this.workspace)
+    if (found?.servers !== this || --found.users > 0) return
+    shared.delete(this.workspace)
+    await Promise.all([...this.#servers.values()].map((server) => server.close()))
+  }
+
+  /** Why a server does not run, a sentence each. */
+  get problems(): string[] {
+    return [...this.#servers.values()].flatMap(({ isRunning, problem }) =>
+      isRunning || problem === undefined ? [] : [problem],
+    )
+  }
+
+  /**
+   * The diagnostics of these files, and of others that their servers know. Files without a server are left out, and so are those whose
+   * server has failed. `starts: false` asks only servers that run.
+   */
+  async diagnose(paths: readonly string[], { starts }: { starts: boolean }): Promise<Map<string, Diagnostic[]>> {
+    const byServer = new Map<LanguageServer, string[]>()
+    for (const path of paths) {
+      const server = await this.#serverFor(path)
+      if (server && (starts || server.isRunning)) byServer.set(server, [...(byServer.get(server) ?? []), path])
+    }
+    const found = await Promise.allSettled([...byServer].map(([server, its]) => server.diagnose(its)))
+    return new Map(found.flatMap((each) => (each.status === 'fulfilled' ? [...each.value] : [])))
+  }
+
+  async #serverFor(path: string): Promise<LanguageServer | undefined> {
+    const { environment, clock = systemClock, box } = this.#options
+    const server = await findServer(path, { workspace: this.workspace, path: environment['PATH'] })
+    if (!server) return undefined
+    const key = `${server.name} ${server.root}`
+    const known = this.#servers.get(key)
+    if (known || this.#servers.size >= maxServers) return known
+    const env = Object.fromEntries(
+      passed.flatMap((name) => (environment[name] === undefined ? [] : [[name, environment[name]]])),
+    )
+    const made = new LanguageServer({ server, env, clock, ...(box && { box }) })
+    this.#servers.set(key, made)
+    return made
+  }
+}

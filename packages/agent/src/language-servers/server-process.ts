@@ -1,0 +1,163 @@
+import { settledWithin } from '@tapetree/session/util/deadline'
+import type { Clock } from '@tapetree/session/util/wait'
+import { spawn, type ChildProcessByStdio } from 'node:child_process'
+import { randomUUID } from 'node:crypto'
+import type { Readable, Writable } from 'node:stream'
+import { readProcess } from '../tools/commands/process-table.ts'
+import { endTree, findTree, markVariable } from '../tools/commands/process-tree.ts'
+
+interface ServerProgram {
+  /** Absolute. */
+  file: string
+  args: readonly string[]
+  env: Readonly<Record<string, string>>
+  cwd: string
+}
+
+export interface ServerProcessOptions {
+  program: ServerProgram
+  clock: Clock
+  onNotification: (method: string, params: unknown) => void
+  /** Answers a request of the server. */
+  onRequest: (method: string, params: unknown) => unknown
+}
+
+/** A larger message ends the server: it is no diagnostic that a model could read. */
+const maxMessageBytes = 2 * 1024 * 1024
+const maxHeaderBytes = 4096
+/** A server that sends more than this in the time of one window is ended. */
+const floodBytes = 4 * 1024 * 1024
+const floodWindowMs = 5000
+const quietEndMs = 200
+const askedEndMs = 1000
+
+/** A language server as a program: JSON-RPC with `Content-Length` headers over its stdin and stdout. None of its processes outlives it. */
+export class ServerProcess {
+  /** Resolves with a sentence when it has ended, by itself or because of `end`. */
+  readonly ended: Promise<string>
+  readonly #options: ServerProcessOptions
+  readonly #child: ChildProcessByStdio<Writable, Readable, null>
+  readonly #mark = randomUUID()
+  readonly #ended = Promise.withResolvers<string>()
+  readonly #waiting = new Map<number, PromiseWithResolvers<unknown>>()
+  #buffer: Buffer = Buffer.alloc(0)
+  #nextId = 1
+  #windowStart = 0
+  #windowBytes = 0
+  #isOver = false
+  #gone: Promise<void> | undefined
+
+  constructor(options: ServerProcessOptions) {
+    const { file, args, env, cwd } = options.program
+    this.#options = options
+    this.ended = this.#ended.promise
+    this.#child = spawn(file, args, {
+      cwd,
+      env: { ...env, [markVariable]: this.#mark },
+      stdio: ['pipe', 'pipe', 'ignore'],
+      shell: false,
+      detached: true,
+    })
+    this.#child.on('error', (error) => void this.end(`It could not be started: ${error.message}.`))
+    this.#child.once('exit', (code, signal) => void this.end(`It ended (${signal ?? `exit code ${code}`}).`))
+    this.#child.stdin.on('error', () => undefined) // its end shows that it no longer reads
+    this.#child.stdout.on('error', () => undefined)
+    this.#child.stdout.on('data', (chunk: Buffer) => this.#read(chunk))
+  }
+
+  /** Rejects with the server's message, or when the server ends. */
+  request(method: string, params: unknown): Promise<unknown> {
+    const answer = Promise.withResolvers<unknown>()
+    answer.promise.catch(() => undefined)
+    if (this.#isOver) answer.reject(new Error('The language server has ended.'))
+    else {
+      const id = this.#nextId++
+      this.#waiting.set(id, answer)
+      this.#send({ id, method, params })
+    }
+    return answer.promise
+  }
+
+  notify(method: string, params: unknown): void {
+    if (!this.#isOver) this.#send({ method, params })
+  }
+
+  /** Ends it and all its processes; resolves when they are gone. */
+  end(reason: string): Promise<void> {
+    this.#gone ??= this.#end(reason)
+    return this.#gone
+  }
+
+  async #end(reason: string): Promise<void> {
+    this.#isOver = true
+    this.#buffer = Buffer.alloc(0)
+    for (const { reject } of this.#waiting.values()) reject(new Error(reason))
+    this.#waiting.clear()
+    this.#ended.resolve(reason)
+    const { pid } = this.#child
+    const since = pid === undefined ? undefined : readProcess(pid)?.startTime
+    this.#child.stdin.destroy()
+    this.#child.stdout.destroy()
+    if (pid === undefined) return
+    const { exitCode, signalCode } = this.#child
+    if (exitCode === null && signalCode === null)
+      await settledWithin(new Promise((resolve) => this.#child.once('exit', resolve)), { ms: quietEndMs })
+    await endTree(() => findTree({ pid, groupId: pid, mark: this.#mark, since: since ?? '0' }), askedEndMs)
+  }
+
+  #send(message: object): void {
+    const { stdin } = this.#child
+    if (stdin.writableLength > maxMessageBytes) return void this.end('It no longer reads what is sent to it.')
+    const body = JSON.stringify({ jsonrpc: '2.0', ...message })
+    stdin.write(`Content-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`)
+  }
+
+  #read(chunk: Buffer): void {
+    if (this.#isOver) return
+    const now = this.#options.clock.now()
+    if (now - this.#windowStart > floodWindowMs) {
+      this.#windowStart = now
+      this.#windowBytes = 0
+    }
+    this.#windowBytes += chunk.length
+    if (this.#windowBytes > floodBytes) return void this.end('It sent more than a run can read.')
+    this.#buffer = Buffer.concat([this.#buffer, chunk])
+    for (let body = this.#nextBody(); body !== undefined; body = this.#nextBody()) this.#take(body)
+  }
+
+  #nextBody(): Buffer | undefined {
+    if (this.#isOver) return undefined
+    const end = this.#buffer.indexOf('\r\n\r\n')
+    if (end < 0 && this.#buffer.length <= maxHeaderBytes) return undefined
+    const [, digits] =
+      /^Content-Length: *(\d{1,10})\r?$/im.exec(this.#buffer.subarray(0, Math.max(0, end)).toString('latin1')) ?? []
+    const length = Number(digits)
+    if (digits === undefined || length > maxMessageBytes) {
+      void this.end(digits === undefined ? 'It does not speak the protocol.' : `It sent a message of ${length} bytes.`)
+      return undefined
+    }
+    const start = end + 4
+    if (this.#buffer.length < start + length) return undefined
+    const body = this.#buffer.subarray(start, start + length)
+    this.#buffer = this.#buffer.subarray(start + length)
+    return body
+  }
+
+  #take(body: Buffer): void {
+    let message: { id?: unknown; method?: unknown; params?: unknown; result?: unknown; error?: { message?: unknown } }
+    try {
+      message = JSON.parse(body.toString()) as typeof message
+    } catch {
+      return void this.end('It sent a message that is not JSON.')
+    }
+    const { id, method } = message
+    if (typeof method === 'string') {
+      if (id === undefined) return this.#options.onNotification(method, message.params)
+      return this.#send({ id, result: this.#options.onRequest(method, message.params) ?? null })
+    }
+    const waiting = this.#waiting.get(id as number)
+    this.#waiting.delete(id as number)
+    if (message.error) waiting?.reject(new Error(String(message.error.message)))
+    else waiting?.resolve(message.result)
+  }
+}
