@@ -429,8 +429,8 @@ test('initialize is answered within 8 times of an empty program', { retry: 2 }, 
     times.bare.push(await timed(['-e', 'console.log(0)']))
     times.answer.push(await timed([bundle, 'acp'], `${JSON.stringify(request)}\n`))
   }
-  const middle = (list: number[]): number => list.sort((left, right) => left - right)[2] ?? NaN
-  expect(middle(times.answer) / middle(times.bare)).toBeLessThan(8)
+  // The best of each: other tests run beside this one.
+  expect(Math.min(...times.answer) / Math.min(...times.bare)).toBeLessThan(8)
 })
 
 /** Until the first byte of its output, in milliseconds. */
