@@ -242,7 +242,9 @@ describe.skipIf(missingPostgres !== undefined)('tapetree with a PostgreSQL store
     const { id } = (await first.ask('/api/sessions', { cwd: at.cwd, prompt: 'First' })) as { id: string }
     await untilStreamed(at, id, 'Half')
     await using watcher = await RemoteSession.open({ baseUrl: second.url, token: second.token, sessionId: id })
-    await vi.waitFor(() => expect(watcher.state('run')).toMatchObject({ runId: expect.any(String) }))
+    await vi.waitFor(() => expect(watcher.state('run')).toMatchObject({ runId: expect.any(String) }), {
+      timeout: 20_000,
+    })
     const before = await linesOf(id)
     await end(first)
     await untilLine(second, id, { type: 'run_end' })
