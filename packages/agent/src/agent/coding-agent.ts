@@ -120,9 +120,8 @@ export interface CodingAgent extends AsyncDisposable {
 /** Assembles a coding agent. Reads no configuration of a repository, and runs nothing of it, before it is trusted. */
 export async function openCodingAgent(options: CodingAgentOptions): Promise<CodingAgent> {
   const { cwd, home = homedir(), env = process.env, clock = systemClock, onProblem = () => undefined } = options
-  const { workingFolder = cwd } = options
+  const { workingFolder = cwd, remote } = options
   const folder = configFolder({ home, env })
-  const { remote } = options
   const project = await inspectProject(await findProjectRoot(cwd), cwd)
   const trust = remote ? elsewhere(project) : await settleTrust(project, new TrustStore(folder), options.askTrust)
   const settings = await loadSettings({ cwd, home, env, trust, ...(options.flags && { flags: options.flags }) })
@@ -132,9 +131,7 @@ export async function openCodingAgent(options: CodingAgentOptions): Promise<Codi
   const onMissing = (message: string): void => onProblem({ source: 'sandbox', message })
   const places = { home, env, workingFolder, projectRoot: project.root }
   const sandboxes = options.sandbox && sandboxesOf(options.sandbox, { ...places, settings, onMissing })
-  if (values.sandbox.isRequired && !(await remote?.sandbox.isUsable())) {
-    requireSandbox(remote ? undefined : (await sandboxes?.commands())?.support, values.sandbox.limits)
-  }
+  await requireIfSet(settings, remote, sandboxes)
   const inSandbox = sandboxes && { box: sandboxes.box }
 
   const trusted = trust.state === 'trusted' ? trustedParts(trust.project) : undefined
@@ -149,31 +146,23 @@ export async function openCodingAgent(options: CodingAgentOptions): Promise<Codi
     onProblem: ({ extension, message }) => onProblem({ source: extension, message }),
   })
   const mcp = McpServers.start({
-    servers: values.mcpServers,
-    cwd,
-    environment: env,
-    pins: new PinFile(folder),
-    clock,
+    ...{ servers: values.mcpServers, cwd, environment: env, pins: new PinFile(folder), clock },
     ...(trusted && { mayStart: trusted.mayStartServer }),
     ...inSandbox,
     ...(options.signIn && { signIn: options.signIn }),
     observe: (event) => reportServer(event, onProblem),
   })
   // They run code of the project, so nothing but trust starts one.
-  const languageServers =
-    trust.state === 'trusted' && values.languageServers.isEnabled && workingFolder === cwd
-      ? LanguageServers.share({ workspace: project.root, environment: env, clock, ...inSandbox })
-      : undefined
+  const mayCheck = trust.state === 'trusted' && values.languageServers.isEnabled && workingFolder === cwd
+  const ofProject = { workspace: project.root, environment: env, clock, ...inSandbox }
+  const languageServers = mayCheck ? LanguageServers.share(ofProject) : undefined
   const diagnostics = languageServers && new EditDiagnostics(languageServers, { cwd, clock })
   const closeServers = async (): Promise<void> => {
     await Promise.all([mcp.close(), extensions.close(), languageServers?.release()])
   }
   try {
     const resources = await loadResources({
-      cwd,
-      home,
-      configFolder: folder,
-      repositoryRoot: project.root,
+      ...{ cwd, home, configFolder: folder, repositoryRoot: project.root },
       // Without anything to trust, instructions are only text.
       isTrusted: trust.state === 'trusted' || trust.state === 'nothing-to-trust',
       content: contentOf(project),
@@ -226,6 +215,17 @@ export async function openCodingAgent(options: CodingAgentOptions): Promise<Codi
     await closeServers()
     throw error
   }
+}
+
+/** Rejects if the settings require a sandbox and there is none where commands run. */
+async function requireIfSet(
+  { values }: LoadedSettings,
+  remote: RemoteWorkspace | undefined,
+  sandboxes: ReturnType<typeof sandboxesOf> | undefined,
+): Promise<void> {
+  const { isRequired, limits } = values.sandbox
+  if (!isRequired || (await remote?.sandbox.isUsable())) return
+  requireSandbox(remote ? undefined : (await sandboxes?.commands())?.support, limits)
 }
 
 /** Nothing is taken from the project here. */

@@ -5,10 +5,16 @@ import type { LiveEvent } from './events.ts'
 import type { Model, ThinkingLevel } from '../models/model.ts'
 import type { Requests } from '../permissions/requests.ts'
 import type { Redactor } from '@tapetree/redact'
-import type { Gate, Tool } from '../tools/tool.ts'
+import type { Access, Gate, Tool } from '../tools/tool.ts'
 import type { RunSettings } from './run-settings.ts'
-import type { EditDiagnostics } from '../language-servers/edit-diagnostics.ts'
 import type { FileRecorder } from '../workspace/workspace-snapshots.ts'
+
+/** Errors in the files that calls change. */
+interface RunDiagnostics {
+  afterCall(access: readonly Access[]): void
+  /** Called after the calls of each answer. What the model is told; undefined if there is nothing new. */
+  report(position: { runId: string; isSettled: boolean }, signal: AbortSignal): Promise<string | undefined>
+}
 
 /** What `run` depends on. It calls `model`, `tools` and `systemPrompt` again for each run. */
 export interface RunDeps {
@@ -33,7 +39,7 @@ export interface RunDeps {
   /** Records the files around the calls that may change them. */
   files?: FileRecorder
   /** Errors of language servers in files that calls change. */
-  diagnostics?: Pick<EditDiagnostics, 'afterCall' | 'report'>
+  diagnostics?: RunDiagnostics
   /** Redacts live tool output. The session redacts what goes into the log. */
   redactor?: Redactor
   /** The thinking level from the next run on, if it differs from the one in the log. */
