@@ -75,7 +75,7 @@ function changesText({ staged, unstaged, untracked, conflicted, isCut }: GitChan
 
 /** Returns a function that gives the facts if they changed since its last call. */
 export function watchEnvironment(
-  place: Pick<FactPlace, 'cwd' | 'clock' | 'trustedRoot' | 'environment' | 'box' | 'isElsewhere'>,
+  place: Pick<GitStatePlace, 'cwd' | 'clock' | 'trustedRoot' | 'environment' | 'box'> & { isElsewhere?: boolean },
 ): () => Promise<string | undefined> {
   let told = ''
   return async () => {

@@ -9,13 +9,6 @@ import type { Access, Gate, Tool } from '../tools/tool.ts'
 import type { RunSettings } from './run-settings.ts'
 import type { FileRecorder } from '../workspace/workspace-snapshots.ts'
 
-/** Errors in the files that calls change. */
-interface RunDiagnostics {
-  afterCall(access: readonly Access[]): void
-  /** Called after the calls of each answer. What the model is told; undefined if there is nothing new. */
-  report(position: { runId: string; isSettled: boolean }, signal: AbortSignal): Promise<string | undefined>
-}
-
 /** What `run` depends on. It calls `model`, `tools` and `systemPrompt` again for each run. */
 export interface RunDeps {
   session: Session
@@ -39,7 +32,11 @@ export interface RunDeps {
   /** Records the files around the calls that may change them. */
   files?: FileRecorder
   /** Errors of language servers in files that calls change. */
-  diagnostics?: RunDiagnostics
+  diagnostics?: {
+    afterCall(access: readonly Access[]): void
+    /** Called after the calls of each answer. What the model is told; undefined if there is nothing new. */
+    report(position: { runId: string; isSettled: boolean }, signal: AbortSignal): Promise<string | undefined>
+  }
   /** Redacts live tool output. The session redacts what goes into the log. */
   redactor?: Redactor
   /** The thinking level from the next run on, if it differs from the one in the log. */

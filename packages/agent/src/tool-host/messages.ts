@@ -140,7 +140,7 @@ export type HostRequest = z.output<typeof hostRequest>
 export type HostMessage = z.output<typeof hostMessage>
 type Hello = Extract<HostMessage, { type: 'hello' }>
 /** What everybody may know of a host. */
-export type HostHello = Omit<Hello, 'type' | 'protocol' | 'key'> & { id: string }
+export type HostHello = Omit<Extract<HostMessage, { type: 'hello' }>, 'type' | 'protocol' | 'key'> & { id: string }
 export type HostedWorkspace = HostHello['workspaces'][number]
 export type CallRequest = Extract<HostRequest, { type: 'call' }>
 export type CallOutcome = z.output<typeof outcome>
