@@ -346,7 +346,7 @@ describe('the ceiling of a host', () => {
   })
 
   test('is what its owner forbids, too', async () => {
-    const remote = await openWorkspace({ rules: [{ effect: 'deny', type: 'read', match: 'private/**' }] })
+    const remote = await openWorkspace({ rules: [{ effect: 'deny', type: 'read', match: './private/**' }] })
     mkdirSync(join(folder, 'private'))
     writeFileSync(join(folder, 'private', 'a.txt'), 'x')
     expect(await call(remote, 'read', { path: 'private/a.txt' })).toMatchObject({ isError: true })

@@ -5,7 +5,7 @@ import { Failure, usageFailure } from '../../command-line/failure.ts'
 import { harmlessLine } from '../../text/harmless.ts'
 import { findSession, findSessionIn, type SearchedSessions } from '../../host/find-session.ts'
 import { KnownServers, type KnownServer } from '../../host/known-servers.ts'
-import { offerFolders } from '../../host/offer-folder.ts'
+import { offerFolders, type Offer } from '../../host/offer-folder.ts'
 import { openStore } from '../../host/open-store.ts'
 import { parseServerLink, requireSafe, addressOfServer, type ServerLink } from '../../host/pair.ts'
 import { serverFor } from '../../host/server-for.ts'
@@ -101,11 +101,12 @@ async function attachServer(options: AttachServerOptions): Promise<ExitCode> {
   const address = addressOfServer(server)
   const source = remoteSource({ address, where: server.url, clientName: 'terminal' })
   const leaving = new AbortController()
+  let offer: Pick<Offer, 'ended'> | undefined
   try {
     const rest = new RestClient(address)
     await requireServer(rest, server)
     const sessionId = session === undefined ? undefined : await findThere(rest, session, server)
-    if (flag(invocation, 'here')) await offerHere({ server, sessionId, rest, io, signal: leaving.signal })
+    if (flag(invocation, 'here')) offer = await offerHere({ server, sessionId, rest, io, signal: leaving.signal })
     const { settings } = await surroundingsOf(io, { cwd: io.cwd })
     const first = sessionId === undefined ? undefined : await source.open(sessionId)
     const look = lookOf(invocation, settings.values.terminal, io)
@@ -117,6 +118,8 @@ async function attachServer(options: AttachServerOptions): Promise<ExitCode> {
   } finally {
     leaving.abort()
     await source.close()
+    // A call that must not be interrupted is finished first.
+    await offer?.ended.catch(() => undefined)
   }
 }
 
@@ -133,7 +136,7 @@ async function offerHere({
   rest: RestClient
   io: Io
   signal: AbortSignal
-}): Promise<void> {
+}): Promise<Pick<Offer, 'ended'>> {
   if (sessionId === undefined) {
     throw usageFailure('--here needs a session of the server.', [
       `tapetree attach ${harmlessLine(server.url)} last --here`,
@@ -151,6 +154,7 @@ async function offerHere({
   ended.catch(() => undefined)
   await connected
   await rest.setWorkspace(sessionId, { host: host.hello.id, workspace: name })
+  return { ended }
 }
 
 /** Connects before it draws the screen, so that a refused connection is one error message. */

@@ -168,7 +168,7 @@ export const serveCommands: readonly CommandSpec[] = [
         default: 'sandboxed, or accept-edits without a sandbox',
       },
       { name: 'allow', value: 'rule', many: true, description: 'allow more than the mode, such as "command npm test"' },
-      { name: 'deny', value: 'rule', many: true, description: 'never allow, such as "read private/**"' },
+      { name: 'deny', value: 'rule', many: true, description: 'never allow, such as "read ./private/**"' },
       { name: 'token', value: 'token', description: 'a token of the role host or drive; or set TAPETREE_TOKEN' },
       {
         name: 'allow-insecure',
