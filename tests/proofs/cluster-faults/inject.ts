@@ -17,14 +17,18 @@ async function injectFaults(context: InsideContext): Promise<FigureResult> {
   const startMs = performance.now()
   const service = await Service.start(folder, random)
   say(`a service on eight machines started in ${seconds(performance.now() - startMs)} s`)
-  const trial = new Trial(context, service)
-  await trial.begin()
-  for (const name of planOf(sizes[size].faults, random)) {
-    if (trial.problems.length > 0) break
-    await trial.strike(name)
-  }
-  await trial.check()
-  const { problems, figures } = trial
+  const figures = newFigures()
+  const plan = planOf(sizes[size].faults, random)
+  let trial: Trial
+  do {
+    trial = new Trial(context, { service, figures })
+    await trial.begin()
+    for (const name of plan.splice(0, faultsPerTrial)) if (trial.problems.length === 0) await trial.strike(name)
+    await trial.check()
+    if (plan.length === 0) trial.checkMutants()
+    await trial.end()
+  } while (plan.length > 0 && trial.problems.length === 0)
+  const { problems } = trial
   for (const problem of problems.slice(0, 20)) say(`PROBLEM: ${problem}`)
   if (problems.length > 0) await trial.explain()
   return { ok: problems.length === 0, figures: { ...figures, problems: problems.length } }
@@ -39,8 +43,8 @@ function planOf(count: number, random: () => number): string[] {
   })
 }
 
-class Trial {
-  readonly figures = {
+function newFigures() {
+  return {
     faults: 0,
     acknowledged: 0,
     refused: 0,
@@ -51,14 +55,27 @@ class Trial {
     longestWaitSeconds: 0,
     mutants: 0,
   }
+}
+
+/** New sessions under some faults, from their first line to their judgement. */
+class Trial {
   readonly #context: InsideContext
   readonly #service: Service
   readonly #sessions: WatchedSession[] = []
   readonly #problems: string[] = []
+  readonly #figures: ReturnType<typeof newFigures>
+  /** The calls of earlier trials. */
+  readonly #ledgerStart: number
+  #evidence: Evidence | undefined
 
-  constructor(context: InsideContext, service: Service) {
+  constructor(
+    context: InsideContext,
+    { service, figures }: { service: Service; figures: ReturnType<typeof newFigures> },
+  ) {
     this.#context = context
     this.#service = service
+    this.#figures = figures
+    this.#ledgerStart = readLedger(service).length
   }
 
   get problems(): string[] {
@@ -77,7 +94,7 @@ class Trial {
       })
       if (!response.ok) throw new Error(`A session was not created: ${await response.text()}`)
       const { id } = (await response.json()) as { id: string }
-      const session = new WatchedSession(id, random)
+      const session = new WatchedSession(id, { random, pauseMs: pausePerSessionMs * sizes[size].sessions })
       this.#sessions.push(session)
       await session.connect(urls)
     }
@@ -101,24 +118,33 @@ class Trial {
     const overMs = Date.now()
     await this.#goOn(name, overMs)
     const waited = seconds(Date.now() - overMs)
-    this.figures.faults++
-    this.figures.longestWaitSeconds = Math.max(this.figures.longestWaitSeconds, waited)
+    this.#figures.faults++
+    this.#figures.longestWaitSeconds = Math.max(this.#figures.longestWaitSeconds, waited)
     say(`${name} (${struck}): over after ${seconds(overMs - startMs)} s, all sessions went on ${waited} s later`)
   }
 
   async check(): Promise<void> {
     await Promise.all(this.#sessions.map((session) => session.drain()))
     await this.#converge()
-    const evidence = await this.#evidence()
-    this.#problems.push(...judge(evidence))
-    this.#count(evidence)
-    if (this.problems.length > 0) return
+    this.#evidence = await this.#gather()
+    this.#problems.push(...judge(this.#evidence))
+    this.#count(this.#evidence)
+    const { faults: made, lines } = this.#figures
+    this.#context.say(`after ${made} faults and ${lines} lines: ${this.problems.length} problems`)
+  }
+
+  checkMutants(): void {
+    if (!this.#evidence || this.problems.length > 0) return
     for (const [name, change] of Object.entries(mutants)) {
-      const [found] = judge(change(evidence))
+      const [found] = judge(change(this.#evidence))
       this.#context.say(`${name.padEnd(54)} ${found?.slice(0, 110) ?? 'NOT FOUND'}`)
       if (found === undefined) this.#problems.push(`mutant "${name}" was not found`)
-      this.figures.mutants++
+      this.#figures.mutants++
     }
+  }
+
+  async end(): Promise<void> {
+    await Promise.all(this.#sessions.map((session) => session.close()))
   }
 
   /** Waits until a job that was sent after the fault is done in every session. */
@@ -187,14 +213,11 @@ class Trial {
     }
   }
 
-  async #evidence(): Promise<Evidence> {
+  async #gather(): Promise<Evidence> {
     return {
       logs: await this.#readLogs(),
       jobs: new Map(this.#sessions.map(({ id, jobs }) => [id, jobs])),
-      ledger: readFileSync(this.#service.ledger, 'utf8')
-        .split('\n')
-        .slice(0, -1)
-        .map((line) => line.split(' ')[2] ?? ''),
+      ledger: readLedger(this.#service).slice(this.#ledgerStart),
       seen: new Map(this.#sessions.map(({ id, seen }) => [id, seen])),
     }
   }
@@ -202,17 +225,18 @@ class Trial {
   async #readLogs(): Promise<Evidence['logs']> {
     const rows = await this.#service.ask(
       `select s.id, e.n, e.line, w.writer, w.term from tapetree.entry e join tapetree.session s using (key)
-       join public.written w on w.key = e.key and w.n = e.n order by s.id, e.n`,
+       join public.written w on w.key = e.key and w.n = e.n
+       where s.id in (${this.#sessions.map(({ id }) => `'${id}'`).join(', ')}) order by s.id, e.n`,
     )
     return Map.groupBy(rows as unknown as (StoredLine & { id: string })[], ({ id }) => id)
   }
 
   #count({ logs, jobs, ledger }: Evidence): void {
-    const { figures } = this
+    const figures = this.#figures
     const sent = [...jobs.values()].flat()
-    figures.acknowledged = sent.filter(({ told }) => told === 'acknowledged').length
-    figures.refused = sent.filter(({ told }) => told === 'refused').length
-    figures.toolCalls = ledger.length
+    figures.acknowledged += sent.filter(({ told }) => told === 'acknowledged').length
+    figures.refused += sent.filter(({ told }) => told === 'refused').length
+    figures.toolCalls += ledger.length
     for (const lines of logs.values()) {
       figures.lines += lines.length
       figures.takeovers += new Set(lines.slice(1).map(({ term }) => term)).size - 1
@@ -221,6 +245,16 @@ class Trial {
   }
 }
 
+/** The calls that have started. */
+function readLedger({ ledger }: Service): string[] {
+  const lines = readFileSync(ledger, 'utf8').split('\n').slice(0, -1)
+  return lines.map((line) => line.split(' ')[2] ?? '')
+}
+
+/** Sessions do not grow for ever, so that 600 clients fit into memory. */
+const faultsPerTrial = 30
+/** More sessions send less each, so that the service is never out of breath: the proof is about faults. */
+const pausePerSessionMs = 130
 const patienceMs = 90_000
 
 function shuffled<Item>(items: readonly Item[], random: () => number): Item[] {

@@ -22,14 +22,20 @@ export class WatchedSession {
   readonly seen = new Map<number, string>()
   readonly problems: string[] = []
   readonly #random: () => number
+  readonly #pauseMs: number
+  /** The jobs whose last message a client has got. */
+  readonly #done = new Set<string>()
+  /** Called when a client has got the last message of the job. */
+  readonly #ends = new Map<string, () => void>()
   #isDraining = false
   #hurriedMs = 0
   #pause = new AbortController()
   #working: Promise<void> = Promise.resolve()
 
-  constructor(id: string, random: () => number) {
+  constructor(id: string, { random, pauseMs }: { random: () => number; pauseMs: number }) {
     this.id = id
     this.#random = random
+    this.#pauseMs = pauseMs
   }
 
   async connect(urls: readonly string[]): Promise<void> {
@@ -66,6 +72,10 @@ export class WatchedSession {
     await this.#working
   }
 
+  async close(): Promise<void> {
+    await Promise.all(this.clients.map((client) => client.close()))
+  }
+
   /** Whether a job that was sent after this time is done. */
   wentOn(sinceMs: number): boolean {
     return this.jobs.some(({ sentMs, doneMs }) => sentMs > sinceMs && doneMs !== undefined)
@@ -90,28 +100,20 @@ export class WatchedSession {
   }
 
   async #rest(): Promise<void> {
-    await setTimeout(this.#random() * pauseMs, undefined, this.#pause).catch(() => undefined) // it is in a hurry
+    await setTimeout(this.#random() * this.#pauseMs, undefined, this.#pause).catch(() => undefined) // it is in a hurry
   }
 
   async #untilDone(job: SentJob): Promise<void> {
-    const endMs = Date.now() + patienceMs
-    const isDone = ({ transcript }: RemoteSession): boolean => {
-      const last = [...transcript.path.items].slice(-6)
-      return last.some(
-        (item) =>
-          item.type === 'assistant' &&
-          item.parts.some((part) => part.type === 'text' && part.text.includes(`Done: ${job.tag}.`)),
-      )
-    }
-    while (!this.clients.some(isDone)) {
-      if (Date.now() > endMs) {
-        this.problems.push(`job ${job.tag} was acknowledged, and not done in ${patienceMs / 1000} s`)
-        this.#isDraining = true
-        return
-      }
-      await setTimeout(100)
-    }
-    job.doneMs = Date.now()
+    const waiting = new AbortController()
+    const ended = new Promise<void>((resolve) => this.#ends.set(job.tag, resolve))
+    const isLate = setTimeout(patienceMs, true, { signal: waiting.signal }).catch(() => false)
+    // The answer may have come before the acknowledgement.
+    if (!this.#done.has(job.tag) && (await Promise.race([ended, isLate])) === true) {
+      this.problems.push(`job ${job.tag} was acknowledged, and not done in ${patienceMs / 1000} s`)
+      this.#isDraining = true
+    } else job.doneMs = Date.now()
+    waiting.abort()
+    this.#ends.delete(job.tag)
   }
 
   /** Each socket gets every line from where it began, once and in order. */
@@ -128,6 +130,10 @@ export class WatchedSession {
       const before = this.seen.get(frame.seq) ?? text
       if (before !== text) this.problems.push(`${client} got another line ${frame.seq} than others`)
       this.seen.set(frame.seq, text)
+      const [, tag] = endOfJob.exec(text) ?? []
+      if (tag === undefined) return
+      this.#done.add(tag)
+      this.#ends.get(tag)?.()
     })
     return socket
   }
@@ -135,6 +141,7 @@ export class WatchedSession {
 
 /** About how long the model speaks and a tool runs. */
 const stepMs = 400
-const pauseMs = 8000
+/** What the model says last. */
+const endOfJob = /Done: (\S+)\./
 const retryMs = 500
 const patienceMs = 90_000
