@@ -87,6 +87,13 @@ export class SqliteStore implements LogStore {
     return this.#find(scope, id)?.place
   }
 
+  async storedBytes(scope: Scope, { isVisible }: Pick<SessionQuery, 'isVisible'> = {}) {
+    let bytes = 0
+    for (const { id, log } of (['active', 'archive', 'trash'] as const).flatMap((place) => this.#all(scope, place)))
+      if (isVisible?.((await readSessionInfo(log, id)).cwd) !== false) bytes += log.size
+    return bytes
+  }
+
   async move(scope: Scope, id: string, place: Place) {
     run(this.#db, 'update sessions set place = ? where key = ?', place, this.#unowned(scope, id).key)
   }
@@ -141,6 +148,12 @@ class SqliteLog implements WritableLog {
 
   get term() {
     return this.#term
+  }
+
+  get size() {
+    const sum = (table: string) => `(select coalesce(sum(octet_length(bytes)), 0) from ${table} where session = $key)`
+    const query = `select ${sum('lines')} + ${sum('files')} as bytes`
+    return (this.#db.prepare(query).get({ key: this.#key }) as { bytes: number }).bytes
   }
 
   async *lines(from: number) {

@@ -35,6 +35,10 @@ export class BytesStore implements LogStore {
     return 'active'
   }
 
+  async storedBytes(): Promise<number> {
+    return this.bytes.length
+  }
+
   async move(): Promise<void> {
     throw new Error('A store of bytes is only read.')
   }

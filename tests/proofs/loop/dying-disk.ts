@@ -167,6 +167,10 @@ export class DyingDisk implements LogStore {
     throw notHere()
   }
 
+  async storedBytes(): Promise<number> {
+    throw notHere()
+  }
+
   async move(): Promise<void> {
     throw notHere()
   }

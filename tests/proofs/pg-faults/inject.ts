@@ -257,6 +257,7 @@ class Trial {
       'entry',
       'blob',
       'derived',
+      'stored_size',
       'summary',
       'entry_text',
       'search_term',

@@ -165,6 +165,7 @@ const tables = [
   'entry',
   'blob',
   'derived',
+  'stored_size',
   'summary',
   'entry_text',
   'search_term',

@@ -202,6 +202,17 @@ export class ModelledDatabase {
         const folders = new Set(this.#in(tenant, place).map(({ summary }) => summary.cwd))
         return [...folders].map((cwd) => ({ cwd }))
       },
+      stored_bytes: ([tenant, folders, hasNone]) => {
+        let bytes = 0
+        for (const session of this.#byKey.values()) {
+          const { cwd } = session.summary
+          const isVisible = cwd === null ? hasNone : (folders as string[] | null)?.includes(cwd)
+          if (session.tenant !== tenant || (folders !== null && !isVisible)) continue
+          for (const { line } of session.entries) bytes += Buffer.byteLength(line) + 1
+          for (const blob of session.blobs.values()) bytes += blob.length
+        }
+        return String(bytes)
+      },
       list_sessions: (values) => this.#list(values),
       search_texts: (values) => this.#search(values),
     }

@@ -91,6 +91,7 @@ const tables = [
   'session',
   'pending_row',
   'pending_text',
+  'stored_size',
 ]
 const readings = tables.flatMap((table, index) => waysToRead(table).slice(0, index < 6 ? Infinity : 3))
 
@@ -269,6 +270,7 @@ function statementsFor({ tenant, key, id, term, head, lines, claim, sha256 }: Ta
     `read_blob('${tenant}', ${key}, '${sha256}')`,
     `stale_sessions('${tenant}', 'row')`,
     `list_folders('${tenant}', 'active')`,
+    `stored_bytes('${tenant}', null, false)`,
     `list_sessions('${tenant}', 'active', null, null, '%'' or true or ''1'' like ''', null, false, null, null, null)`,
     `list_sessions('${tenant}', 'active', null, null, '%', null, false, null, null, null)`,
     `list_sessions(null, 'active', null, null, null, null, false, null, null, null)`,

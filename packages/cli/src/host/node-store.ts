@@ -70,6 +70,7 @@ class LogsOfNode implements LogStore {
   readonly list: LogStore['list']
   readonly search: LogStore['search']
   readonly placeOf: LogStore['placeOf']
+  readonly storedBytes: LogStore['storedBytes']
   readonly move: LogStore['move']
   readonly erase: LogStore['erase']
   readonly close: LogStore['close']
@@ -82,6 +83,7 @@ class LogsOfNode implements LogStore {
     this.list = logs.list.bind(logs)
     this.search = logs.search.bind(logs)
     this.placeOf = logs.placeOf.bind(logs)
+    this.storedBytes = logs.storedBytes.bind(logs)
     this.move = logs.move.bind(logs)
     this.erase = logs.erase.bind(logs)
     this.close = logs.close.bind(logs)

@@ -190,6 +190,16 @@ describe('a limit on storage', () => {
     expect(prompted.body).toMatchObject({ type: 'storage-limit' })
     expect((await server.ask(`/api/sessions/${id}`, { token, method: 'PATCH', json: { name: 'n' } })).status).toBe(200)
   })
+
+  test('holds for a store without files, too', async () => {
+    const clock = new FakeClock()
+    const server = await start({ clock, store: () => memoryStore() })
+    const token = await limited(server, { storage_bytes: 1 })
+    const id = await newSession(server, token)
+    expect(id).toBeDefined()
+    clock.advance(10_000)
+    expect((await create(server, token)).body).toMatchObject({ status: 403, type: 'storage-limit' })
+  })
 })
 
 describe('a limit on live sessions', () => {

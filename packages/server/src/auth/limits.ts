@@ -1,10 +1,8 @@
 import { systemClock, type Clock } from '@tapetree/agent/run'
 import type { LimitName, Limits, LimitUsage, Operation } from '@tapetree/client/protocol'
-import { newId, type SessionStore } from '@tapetree/session'
+import { newId, type SessionInfo, type SessionStore } from '@tapetree/session'
 import type { Line } from '@tapetree/session/format'
 import { Listeners } from '@tapetree/session/util/listeners'
-import { readdir, stat } from 'node:fs/promises'
-import { join } from 'node:path'
 import { localUser } from '../live/driver.ts'
 import type { LiveSession } from '../live/live-session.ts'
 import type { LiveSessions } from '../live/live-sessions.ts'
@@ -332,7 +330,7 @@ export class UsageLimits {
     const now = this.#options.clock.now()
     const known = this.#sizes.get(key)
     if (known && now - known.at < measureMs) return known.bytes
-    const bytes = bytesIn(store)
+    const bytes = store.storedBytes()
     this.#sizes.set(key, { at: now, bytes })
     return bytes
   }
@@ -391,7 +389,7 @@ export async function storedUsage(
     if (limits.spend_per_day !== undefined) await spending.refresh()
     usages.set(id, {
       ...(limits.sessions !== undefined && { sessions: (await rowsOf(visible)).length }),
-      ...(limits.storage_bytes !== undefined && { storage_bytes: await bytesIn(visible) }),
+      ...(limits.storage_bytes !== undefined && { storage_bytes: await visible.storedBytes() }),
       ...(limits.spend_per_day !== undefined && { spend_per_day: spending.spentBy(id) }),
     })
   }
@@ -416,26 +414,10 @@ function holderOf({ id, tenant, folder, limits }: TokenRecord): Holder | undefin
   return limits && { key: id, tokenId: id, tenant, limits, ...(folder !== undefined && { folder }) }
 }
 
-async function rowsOf(store: SessionStore): Promise<{ path?: string }[]> {
+async function rowsOf(store: SessionStore): Promise<SessionInfo[]> {
   const places = ['active', 'archive', 'trash'] as const
   const pages = await Promise.all(places.map((place) => store.list({ place, limit: Infinity })))
   return pages.flatMap(({ sessions }) => sessions)
-}
-
-async function bytesIn(store: SessionStore): Promise<number> {
-  let bytes = 0
-  for (const { path } of await rowsOf(store)) if (path !== undefined) bytes += await sizeOf(path)
-  return bytes
-}
-
-/** The size of all files in a folder. Files that vanish meanwhile do not count. */
-async function sizeOf(folder: string): Promise<number> {
-  const files = await readdir(folder, { withFileTypes: true, recursive: true }).catch(() => [])
-  let bytes = 0
-  for (const file of files.filter((each) => each.isFile())) {
-    bytes += (await stat(join(file.parentPath, file.name)).catch(() => undefined))?.size ?? 0
-  }
-  return bytes
 }
 
 function costsSomething(line: Line): boolean {

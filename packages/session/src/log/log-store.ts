@@ -36,6 +36,8 @@ export interface LogStore {
   list(scope: Scope, query: SessionQuery): Promise<SessionPage>
   search(scope: Scope, query: SearchQuery): Promise<SearchHit[]>
   placeOf(scope: Scope, sessionId: string): Promise<Place | undefined>
+  /** The size of the sessions in all places: their lines and blobs, and with files whatever else is in their folders. */
+  storedBytes(scope: Scope, options?: Pick<SessionQuery, 'isVisible'>): Promise<number>
   /** Moves a session to the archive, the trash or back. Rejects with `session-owned` while it has a writer. */
   move(scope: Scope, sessionId: string, place: Place): Promise<void>
   /**

@@ -73,6 +73,10 @@ export class RestrictedLogs implements LogStore {
     return place !== undefined && (await this.#hasAt(scope, sessionId, place)) ? place : undefined
   }
 
+  storedBytes(scope: Scope, { isVisible }: Pick<SessionQuery, 'isVisible'> = {}): Promise<number> {
+    return this.#logs.storedBytes(scope, { isVisible: this.#onceForEachFolder(isVisible) })
+  }
+
   async move(scope: Scope, sessionId: string, place: Place): Promise<void> {
     if ((await this.placeOf(scope, sessionId)) === undefined) throw notFound(sessionId)
     await this.#logs.move(scope, sessionId, place)

@@ -193,6 +193,11 @@ export class SessionStore {
     await this.#port.check?.(this.scope)
   }
 
+  /** The size of the sessions in all places: their lines and blobs, and with files whatever else is in their folders. */
+  async storedBytes(): Promise<number> {
+    return this.#port.storedBytes(this.scope)
+  }
+
   async search(query: SearchQuery): Promise<SearchHit[]> {
     return this.#port.search(this.scope, query)
   }

@@ -32,6 +32,7 @@ export function testSessionStore({ test, open }: ContractRunner): void {
     searches,
     lists,
     erasing,
+    sizes,
     inbox,
     ownership,
     scopes,
@@ -545,6 +546,44 @@ function searches(it: It): void {
     await session.appendCompaction('a summary with a needle', kept, 1)
     const [hit] = await other.search({ text: 'summary needle' })
     assert.equal(hit?.role, 'compaction')
+  })
+}
+
+function sizes(it: It): void {
+  it('the stored bytes are those of lines and blobs in all places, until they are erased', async ({
+    store,
+    reopen,
+  }) => {
+    const before = await store.storedBytes()
+    const session = await store.create({ id: 'large' })
+    const created = await store.storedBytes()
+    assert.ok(created > before)
+    await user(session, 'é'.repeat(10_000))
+    const withLine = await store.storedBytes()
+    assert.ok(withLine >= created + 20_000, `${withLine} bytes after 20,000 more than ${created}`)
+    await session.putBlob(new Uint8Array(30_000))
+    await user(session, 'it is there')
+    const withBlob = await store.storedBytes()
+    assert.ok(withBlob >= withLine + 30_000, `${withBlob} bytes after 30,000 more than ${withLine}`)
+    await session.close()
+    for (const move of ['archive', 'restore', 'delete'] as const) {
+      await store[move](session.id)
+      assert.ok((await (await reopen()).storedBytes()) >= created + 50_000)
+    }
+    await store.erase(session.id)
+    assert.equal(await store.storedBytes(), before)
+  })
+
+  it('the stored bytes are those of one tenant and of visible folders', async ({ store }) => {
+    const [one, other] = [await store.create({ cwd: '/one' }), await store.create({ cwd: '/other' })]
+    await user(one, 'x'.repeat(5000))
+    await user(other, 'x'.repeat(20_000))
+    for (const session of [one, other]) await session.close()
+    assert.equal(await store.withScope({ tenant: 'other' }).storedBytes(), 0)
+    assert.equal(await store.restrictedTo(() => false).storedBytes(), 0)
+    const visible = await store.restrictedTo((cwd) => cwd === '/one').storedBytes()
+    assert.ok(visible >= 5000 && visible < 20_000, `${visible} bytes`)
+    assert.ok((await store.storedBytes()) >= visible + 20_000)
   })
 }
 

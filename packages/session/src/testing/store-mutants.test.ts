@@ -334,6 +334,10 @@ const tenants: Mutant[] = [
     }),
   ],
   ['lists all scopes', () => ({ store: (port) => ({ list: (_, query) => port.list(localScope, query) }) })],
+  [
+    'measures all scopes',
+    () => ({ store: (port) => ({ storedBytes: (_, query) => port.storedBytes(localScope, query) }) }),
+  ],
   ['searches all scopes', () => ({ store: (port) => ({ search: (_, query) => port.search(localScope, query) }) })],
   ['discards in another scope', () => ({ store: (port) => ({ discard: (_, id) => port.discard(localScope, id) }) })],
   [
@@ -517,6 +521,22 @@ const lists: Mutant[] = [
   ],
 ]
 
+const sizes: Mutant[] = [
+  ['measures nothing', () => ({ store: () => ({ storedBytes: async () => 0 }) })],
+  ['measures what is not visible', () => ({ store: (port) => ({ storedBytes: (scope) => port.storedBytes(scope) }) })],
+  [
+    'measures an erased session',
+    () => {
+      let most = 0
+      return {
+        store: (port) => ({
+          storedBytes: async (scope, query) => (most = Math.max(most, await port.storedBytes(scope, query))),
+        }),
+      }
+    },
+  ],
+]
+
 const searches: Mutant[] = [
   [
     'searches for the first word alone',
@@ -628,6 +648,7 @@ describe('the contract of stores', () => {
     ['reads', reads],
     ['places', places],
     ['scopes', tenants],
+    ['sizes', sizes],
     ['derived data', derived],
     ['list', lists],
     ['search', searches],

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import { readdir, stat } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { basename, dirname, join, resolve } from 'node:path'
 import { SessionError } from '../../errors.ts'
@@ -149,6 +150,15 @@ export class FileLogStore implements LogStore {
 
   async placeOf(scope: Scope, sessionId: string): Promise<Place | undefined> {
     return places.find((place) => this.#port.exists(join(this.folderOf(scope, sessionId, place), logName)))
+  }
+
+  async storedBytes(scope: Scope, query: Pick<SessionQuery, 'isVisible'> = {}): Promise<number> {
+    let bytes = 0
+    for (const place of places) {
+      const { sessions } = await this.list(scope, { ...query, place, limit: Infinity })
+      for (const { id } of sessions) bytes += await sizeOf(this.folderOf(scope, id, place))
+    }
+    return bytes
   }
 
   async move(scope: Scope, sessionId: string, place: Place): Promise<void> {
@@ -406,6 +416,16 @@ const erasureSeparator = '~'
 
 function erasureKey({ tenant }: Scope, sessionId: string): string {
   return [tenant, sessionId].join(erasureSeparator)
+}
+
+/** The size of all files in a folder. Files that vanish meanwhile do not count. */
+async function sizeOf(folder: string): Promise<number> {
+  const files = await readdir(folder, { withFileTypes: true, recursive: true }).catch(() => [])
+  let bytes = 0
+  for (const file of files.filter((each) => each.isFile())) {
+    bytes += (await stat(join(file.parentPath, file.name)).catch(() => undefined))?.size ?? 0
+  }
+  return bytes
 }
 
 const places: readonly Place[] = ['active', 'archive', 'trash']

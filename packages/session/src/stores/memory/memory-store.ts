@@ -85,6 +85,16 @@ export class MemoryLogStore implements LogStore {
     return this.#sessionsOf(scope).get(sessionId)?.place
   }
 
+  async storedBytes(scope: Scope, { isVisible }: Pick<SessionQuery, 'isVisible'> = {}): Promise<number> {
+    let total = 0
+    for (const [id, session] of this.#sessionsOf(scope)) {
+      if (isVisible && !isVisible((await readSessionInfo(new MemoryLog(session), id)).cwd)) continue
+      for (const { bytes } of session.lines) total += bytes.length + 1
+      for (const bytes of session.blobs.values()) total += bytes.length
+    }
+    return total
+  }
+
   async move(scope: Scope, sessionId: string, place: Place): Promise<void> {
     const session = this.#sessionsOf(scope).get(sessionId)
     if (!session) throw notFound(sessionId)

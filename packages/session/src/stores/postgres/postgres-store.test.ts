@@ -57,6 +57,7 @@ describe.skipIf(missingPostgres !== undefined)('PostgreSQL store', () => {
       'entry',
       'blob',
       'derived',
+      'stored_size',
       'summary',
       'entry_text',
       'search_term',

@@ -21,7 +21,7 @@ import { DerivedQueue } from './derived-queue.ts'
 import { LeaseEnd } from './lease.ts'
 import { LineWatch } from './line-watch.ts'
 import { ownerOf, PostgresLog, type ClaimedKey, type LogParts } from './postgres-log.ts'
-import { listRows, type StoredSession } from './session-rows.ts'
+import { listRows, storedBytes, type StoredSession } from './session-rows.ts'
 import { searchTexts } from './session-texts.ts'
 
 export interface PostgresStoreOptions extends DatabaseOptions, Omit<SessionStoreOptions, 'openPath' | 'pathOf'> {
@@ -145,6 +145,10 @@ export class PostgresLogStore implements LogStore {
 
   async placeOf({ tenant }: Scope, sessionId: string): Promise<Place | undefined> {
     return (await this.#find(tenant, sessionId))?.place
+  }
+
+  async storedBytes({ tenant }: Scope, { isVisible }: Pick<SessionQuery, 'isVisible'> = {}): Promise<number> {
+    return storedBytes(this.#database, { tenant, isVisible }, (session) => new PostgresLog(this.#parts, session))
   }
 
   async move({ tenant }: Scope, sessionId: string, place: Place): Promise<void> {

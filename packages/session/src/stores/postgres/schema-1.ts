@@ -102,6 +102,15 @@ create table search_term (
 );
 create index search_term_parts on search_term using gin (term gin_trgm_ops);
 
+-- How large the first lines of a session and its blobs are, as far as somebody has asked.
+create table stored_size (
+  key bigint primary key,
+  tenant text collate "C" not null,
+  lines int not null,
+  line_bytes bigint not null,
+  blob_bytes bigint not null
+);
+
 create table bound_role (role name primary key, tenant text collate "C" not null);
 
 -- Small texts that the servers of a tenant share, such as their tokens. An edit has an id, so that it can be repeated.
@@ -145,7 +154,7 @@ end $$;
 do $$
 declare name text;
 begin
-  foreach name in array array['session', 'entry', 'blob', 'derived', 'summary', 'entry_text', 'search_term', 'pending_row', 'pending_text'] loop
+  foreach name in array array['session', 'entry', 'blob', 'derived', 'stored_size', 'summary', 'entry_text', 'search_term', 'pending_row', 'pending_text'] loop
     execute format('alter table %I enable row level security', name);
     execute format('create policy one_tenant on %I for select to tapetree_app using (tenant = current_setting(''tapetree.tenant'', true) and (select is_served(current_setting(''tapetree.tenant'', true))))', name);
     execute format('grant select on %I to tapetree_app', name);
@@ -473,6 +482,7 @@ begin
   delete from entry where key = held.key;
   delete from blob where key = held.key;
   delete from derived where key = held.key;
+  delete from stored_size where key = held.key;
   perform pg_advisory_xact_lock(search_term_lock(a_tenant));
   erased := array(select distinct unnest(tsvector_to_array(t.terms)) from entry_text t where t.key = held.key);
   delete from entry_text where key = held.key;
@@ -505,6 +515,34 @@ begin
     where tenant = a_tenant and name = a_name and version = a_version;
   end if;
   return exists (select from document where tenant = a_tenant and name = a_name and edit = a_edit);
+end $$;
+
+-- The bytes of all lines and blobs, or of those of sessions in some folders. Each line is measured once, and blobs again
+-- after new lines. The lock keeps a session from being erased, and lets it append.
+create function stored_bytes(a_tenant text, folders text[], has_none boolean) returns bigint
+language plpgsql security definer set search_path = tapetree, pg_temp as $$
+begin
+  perform require_tenant(a_tenant);
+  perform set_config('synchronous_commit', 'off', true);
+  with grown as materialized (
+    select s.key, s.tenant, s.lines, coalesce(z.lines, 0) as from_line, coalesce(z.line_bytes, 0) as line_bytes
+    from session s left join stored_size z on z.key = s.key
+    where s.tenant = a_tenant and s.lines is distinct from z.lines
+    order by s.key for key share of s
+  )
+  insert into stored_size as z (key, tenant, lines, line_bytes, blob_bytes)
+  select g.key, g.tenant, g.lines,
+    g.line_bytes + (select coalesce(sum(octet_length(e.line) + 1), 0) from entry e
+      where e.key = g.key and e.n > g.from_line and e.n <= g.lines),
+    (select coalesce(sum(octet_length(b.bytes)), 0) from blob b where b.key = g.key)
+  from grown g order by g.key
+  on conflict (key) do update
+  set lines = excluded.lines, line_bytes = excluded.line_bytes, blob_bytes = excluded.blob_bytes
+  where z.lines < excluded.lines;
+  return (
+    select coalesce(sum(z.line_bytes + z.blob_bytes), 0) from stored_size z join summary m on m.key = z.key
+    where z.tenant = a_tenant and (folders is null or m.cwd = any (folders) or (m.cwd is null and has_none))
+  );
 end $$;
 
 -- The nodes that are alive and can be reached, by name.

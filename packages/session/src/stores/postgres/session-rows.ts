@@ -29,11 +29,7 @@ export async function listRows(
   query: SessionQuery,
   openLog: (session: StoredSession) => ReadableLog,
 ): Promise<SessionPage> {
-  const stale = await database.call<StoredSession>(
-    `select key, id, lines, head, $1 as tenant from tapetree.stale_sessions($1, 'row')`,
-    [tenant],
-  )
-  await inParallel(stale, (session) => refreshRow(database, session, openLog(session)))
+  await refreshRows(database, tenant, openLog)
   const { place = 'active', cwd, status, text, cursor, limit = defaultLimit, isVisible } = query
   const folders = isVisible && (await visibleFolders(database, { tenant, place }, isVisible))
   const after = cursor === undefined ? undefined : splitCursor(cursor)
@@ -55,6 +51,40 @@ export async function listRows(
   const sessions = rows.slice(0, limit).map(({ info }) => JSON.parse(info) as SessionInfo)
   const last = sessions.at(-1)
   return { sessions, ...(last && rows.length > limit && { cursor: `${last.modified} ${last.id}` }) }
+}
+
+/** How many bytes the lines and blobs of a tenant have. */
+export async function storedBytes(
+  database: Database,
+  { tenant, isVisible }: { tenant: string; isVisible: SessionQuery['isVisible'] },
+  openLog: (session: StoredSession) => ReadableLog,
+): Promise<number> {
+  let folders: (string | null)[] | undefined
+  if (isVisible) {
+    await refreshRows(database, tenant, openLog)
+    const places = await Promise.all(
+      (['active', 'archive', 'trash'] as const).map((place) => visibleFolders(database, { tenant, place }, isVisible)),
+    )
+    folders = [...new Set(places.flat())]
+  }
+  const [row] = await database.call<{ bytes: string }>('select tapetree.stored_bytes($1, $2, $3) as bytes', [
+    tenant,
+    folders?.filter((each) => each !== null) ?? null,
+    folders?.includes(null) ?? false,
+  ])
+  return Number(row?.bytes ?? 0)
+}
+
+async function refreshRows(
+  database: Database,
+  tenant: string,
+  openLog: (session: StoredSession) => ReadableLog,
+): Promise<void> {
+  const stale = await database.call<StoredSession>(
+    `select key, id, lines, head, $1 as tenant from tapetree.stale_sessions($1, 'row')`,
+    [tenant],
+  )
+  await inParallel(stale, (session) => refreshRow(database, session, openLog(session)))
 }
 
 /** The database ignores a row if it knows a later one. */
