@@ -407,7 +407,7 @@ const maxPerToken = 1000
 
 /**
  * Client ids belong to the token that uses them first, until it is revoked or the server restarts. Logs name
- * clients by them.
+ * clients by them, so the node that owns a session decides for clients of all nodes.
  */
 export class ClientIds {
   readonly #owners = new Map<string, string>()
@@ -430,6 +430,11 @@ export class ClientIds {
       own.delete(oldest)
       this.#owners.delete(oldest)
     }
+  }
+
+  /** As `claim`, for a command from another node, which may also come from the server there. */
+  claimFromNode(clientId: string, tokenId: string): void {
+    if (!reserved.has(clientId)) this.claim(clientId, tokenId)
   }
 
   /** Releases the ids of a revoked token. */

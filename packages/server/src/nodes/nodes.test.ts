@@ -146,6 +146,17 @@ test('a rejection by the owner reaches the client of another node', async () => 
   })
 })
 
+test('a client id belongs to one token at all nodes', async () => {
+  const { nodes: all } = await nodes(['a', 'b'], () => script().text('One.').step().text('Two.'))
+  const [a, b] = all as [Node, Node]
+  const here = await a.client('mine')
+  await here.ask('First')
+  const impostor = await b.client('mine')
+  await expect(impostor.ask('Second')).rejects.toMatchObject({ problem: { type: 'client-id-taken' } })
+  const other = await b.client('other')
+  await expect(other.ask('Third')).resolves.toMatchObject({ text: 'Two.' })
+})
+
 test('every client sees the clients of all nodes, until they leave', async () => {
   const { nodes: all } = await nodes(['a', 'b', 'c'], () => script())
   const clients = await Promise.all(all.map(({ client, name }) => client(`client-${name}`)))

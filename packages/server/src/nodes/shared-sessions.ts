@@ -14,6 +14,7 @@ import {
   type NodeRequest,
   type ShownState,
 } from './messages.ts'
+import { problemOf } from '../util/problem-error.ts'
 
 /** A watching node renews its request three times as often. */
 export const watchLeaseMs = 6000
@@ -49,13 +50,19 @@ export class SharedSessions {
   }
 
   async #answer(request: NodeRequest, from: string): Promise<NodeReply> {
-    const live = await this.#options.tenants.get(request.tenant)?.peek(request.sessionId)
-    if (!live || live.isWatched || live.isClosed) return { type: 'elsewhere' }
+    const sessions = this.#options.tenants.get(request.tenant)
+    const live = await sessions?.peek(request.sessionId)
+    if (!sessions || !live || live.isWatched || live.isClosed) return { type: 'elsewhere' }
     switch (request.type) {
       case 'watch':
         return { type: 'watched', shown: this.#show(live, from, request) }
       case 'command': {
         const { id, clientId, frame } = request.command
+        try {
+          if (frame.sender) sessions.clientIds.claimFromNode(clientId, frame.sender.tokenId)
+        } catch (error) {
+          return { type: 'done', ack: { id, ok: false, error: problemOf(error) } }
+        }
         return { type: 'done', ack: await live.perform(id, clientId, frame) }
       }
       default:

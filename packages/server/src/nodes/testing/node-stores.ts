@@ -27,6 +27,7 @@ export class NodeStores {
       list: (...args) => logs.list(...args),
       search: (...args) => logs.search(...args),
       placeOf: (...args) => logs.placeOf(...args),
+      storedBytes: (...args) => logs.storedBytes(...args),
       move: (...args) => logs.move(...args),
       erase: (...args) => logs.erase(...args),
       close: async () => undefined,
