@@ -4,7 +4,7 @@ import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { connect, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterEach, describe, expect, test } from 'vitest'
+import { afterEach, describe, expect, test, vi } from 'vitest'
 import { WebSocket } from 'ws'
 import { TokenStore } from './auth/token-store.ts'
 import { bindProblem } from './listen.ts'
@@ -419,6 +419,20 @@ describe('an unauthenticated client', () => {
     expect(known.destroyed).toBe(false)
     for (const socket of [...idle, ...more, known]) socket.destroy()
   })
+})
+
+test('hundreds of clients that come back at the same moment are let in, also if their requests come some time later', async () => {
+  const clock = new FakeClock()
+  const server = await start(() => ({ clock }))
+  const token = await server.token('view')
+  const sockets = Array.from({ length: 500 }, () => connect(server.server.address.port, '127.0.0.1'))
+  await vi.waitFor(() => expect(clock.waits.filter((ms) => ms === 10_000).length).toBe(500))
+  const answers = sockets.map(async (socket) => {
+    socket.write(`GET /api/caller HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${token}\r\n\r\n`)
+    return String((await once(socket, 'data'))[0])
+  })
+  for (const answer of await Promise.all(answers)) expect(answer).toContain('200 OK')
+  for (const socket of sockets) socket.destroy()
 })
 
 describe('going down', () => {

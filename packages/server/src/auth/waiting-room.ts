@@ -8,7 +8,8 @@ export interface WaitingRoomLimits {
   patienceMs: number
 }
 
-const defaults: WaitingRoomLimits = { max: 64, patienceMs: 10_000 }
+/** When a server restarts, its clients come back together, and each needs a round trip before it can send its token. */
+const defaults: WaitingRoomLimits = { max: 1024, patienceMs: 10_000 }
 
 interface Waiting {
   socket: Socket

@@ -35,7 +35,8 @@ export class RemoteScreen {
   readonly #options: RemoteScreenOptions
   readonly #sink: SocketSink
   readonly #rate: FrameRate
-  readonly #attached = new AbortController()
+  /** Ends the wait for the first frame. */
+  readonly #heard = new AbortController()
   #state: State = { type: 'new' }
   #underWay = 0
 
@@ -55,7 +56,7 @@ export class RemoteScreen {
       this.#leave()
       closed()
     })
-    clock.wait(limits.attachMs, this.#attached.signal).then(
+    clock.wait(limits.attachMs, this.#heard.signal).then(
       () => this.close(closeCodes.noAttach, 'no attach in time'),
       () => undefined,
     )
@@ -96,6 +97,9 @@ export class RemoteScreen {
   }
 
   async #attach(request: AttachRequest): Promise<void> {
+    // Opening the session may take longer, and is up to the server. A string as reason: without one, an error with its
+    // stack would be kept as long as the socket.
+    this.#heard.abort('attaching')
     const early: ClientFrame[] = []
     this.#state = { type: 'attaching', early }
     try {
@@ -108,8 +112,6 @@ export class RemoteScreen {
         }
         const connection = live.attach(request, this.#sink, prepared)
         if (connection === 'not-prepared') continue
-        // A string as reason: without one, an error with its stack would be kept as long as the socket.
-        this.#attached.abort('attached')
         const state = { type: 'attached', live, connection } as const
         this.#state = state
         for (const frame of early) if (!this.#hasLeft()) this.#answer(frame, state)
@@ -210,7 +212,7 @@ export class RemoteScreen {
   #leave(): void {
     const state = this.#state
     this.#state = { type: 'over' }
-    this.#attached.abort('left')
+    this.#heard.abort('left')
     if (state.type === 'attached') state.live.detach(state.connection)
   }
 }

@@ -316,6 +316,24 @@ describe('a WebSocket is closed', () => {
     expect(await ear.closed).toMatchObject({ code: closeCodes.noAttach })
   })
 
+  test('but not because the server takes long to open the session', async () => {
+    const clock = new FakeClock()
+    const sessions = scriptedSessions()
+    const opened = Promise.withResolvers<void>()
+    const get = sessions.get.bind(sessions)
+    sessions.get = async (sessionId) => {
+      await opened.promise
+      return get(sessionId)
+    }
+    const { ear } = await open(() => ({ clock, sessions }))
+    await vi.waitFor(() => expect(clock.waits).toContain(limits.attachMs))
+    ear.say('attach', { client: { id: 'patient' } })
+    await vi.waitFor(() => expect(clock.waits).not.toContain(limits.attachMs))
+    clock.advance(3 * limits.attachMs)
+    opened.resolve()
+    await ear.hears('attached')
+  })
+
   test('within a second when its token is revoked, even if it does not answer, and no other is', async () => {
     const { server, id } = await start()
     const { token, record } = await server.tokens.create({ tenant: 'default', role: 'view' })
