@@ -30,7 +30,7 @@ async function injectFaults(context: InsideContext): Promise<FigureResult> {
   } while (plan.length > 0 && trial.problems.length === 0)
   const { problems } = trial
   for (const problem of problems.slice(0, 20)) say(`PROBLEM: ${problem}`)
-  if (problems.length > 0) await trial.explain()
+  if (problems.length > 0) await trial.explainProblems()
   return { ok: problems.length === 0, figures: { ...figures, problems: problems.length } }
 }
 
@@ -150,6 +150,7 @@ class Trial {
   /** Waits until a job that was sent after the fault is done in every session. */
   async #goOn(name: string, sinceMs: number): Promise<void> {
     const endMs = Date.now() + patienceMs
+    let isSlow = false
     for (const session of this.#sessions) session.hurry(sinceMs)
     for (;;) {
       const missing = this.#sessions.filter((session) => !session.wentOn(sinceMs))
@@ -160,21 +161,31 @@ class Trial {
         )
         return
       }
+      if (!isSlow && Date.now() > sinceMs + slowMs) {
+        isSlow = true
+        await this.explain(missing)
+      }
       await setTimeout(100)
     }
   }
 
+  async explainProblems(): Promise<void> {
+    await this.explain(
+      this.#sessions.filter(({ id }) => this.problems.some((problem) => problem.includes(id))),
+    )
+  }
+
   /** For the sessions that did not go on: what their clients, their logs and their servers say. */
-  async explain(): Promise<void> {
+  async explain(stuck: readonly WatchedSession[]): Promise<void> {
     const { say } = this.#context
     const logs = await this.#readLogs()
     const nowMs = Date.now()
     const after = (ms: number | undefined): string => (ms === undefined ? 'not' : `${seconds(nowMs - ms)} s ago`)
-    const stuck = this.#sessions.filter(({ id }) => this.problems.some((problem) => problem.includes(id)))
     const rows = await this.#service.ask(
       'select s.id, s.term, n.address, n.lease_until > now() as is_alive from tapetree.session s left join tapetree.node n on n.id = s.node',
     )
-    for (const { id, jobs } of stuck.slice(0, 3)) {
+    say(`${stuck.length} sessions have not gone on`)
+    for (const { id, jobs, clients } of stuck.slice(0, 3)) {
       say(JSON.stringify(rows.find((row) => row['id'] === id)))
       for (const { recoveries } of this.#service.allServers) {
         for (const line of recoveries.filter((each) => each.includes(id))) say(line)
@@ -185,6 +196,7 @@ class Trial {
           ({ tag, told, sentMs, doneMs }) => `${tag.slice(-3)} sent ${after(sentMs)}, ${told}, done ${after(doneMs)}`,
         )
       say(`session ${id}: ${sent.join('; ')}`)
+      say(`  clients: ${clients.map((client) => JSON.stringify(client.status)).join(', ')}`)
       for (const { n, line, writer, term } of (logs.get(id) ?? []).slice(-8)) {
         const { type, timestamp } = JSON.parse(line) as { type: string; timestamp: string }
         say(`  line ${n} of ${writer}, term ${term}, ${after(Date.parse(timestamp))}: ${type}`)
@@ -255,6 +267,8 @@ function readLedger({ ledger }: Service): string[] {
 const faultsPerTrial = 30
 /** More sessions send less each, so that the service is never out of breath: the proof is about faults. */
 const pausePerSessionMs = 130
+/** What holds up sessions for so long is looked at. */
+const slowMs = 20_000
 const patienceMs = 90_000
 
 function shuffled<Item>(items: readonly Item[], random: () => number): Item[] {

@@ -23,6 +23,7 @@ export class WatchedSession {
   readonly problems: string[] = []
   readonly #random: () => number
   readonly #pauseMs: number
+  readonly #wakeUps = new Set<() => void>()
   /** The jobs whose last message a client has got. */
   readonly #done = new Set<string>()
   /** Called when a client has got the last message of the job. */
@@ -47,6 +48,10 @@ export class WatchedSession {
         sessionId: this.id,
         client: { id },
         random: this.#random,
+        wakeUps: (wakeUp) => {
+          this.#wakeUps.add(wakeUp)
+          return () => this.#wakeUps.delete(wakeUp)
+        },
         connect: (url, protocols) => this.#socket(id, url, protocols),
       })
       this.clients.push(client)
@@ -58,8 +63,12 @@ export class WatchedSession {
     this.#working = this.#work()
   }
 
-  /** Sends the next job without a pause, unless one was sent after this time. */
+  /**
+   * Sends the next job without a pause, unless one was sent after this time. Clients connect at once, as a browser does
+   * whose network is back: by themselves they would wait for up to 30 seconds.
+   */
   hurry(sinceMs: number): void {
+    for (const wakeUp of this.#wakeUps) wakeUp()
     this.#hurriedMs = sinceMs
     this.#pause.abort()
     this.#pause = new AbortController()
