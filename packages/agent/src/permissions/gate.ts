@@ -151,7 +151,7 @@ function optionsFor(
   if (!grant) return [allowOnce, rejectOnce]
   const always = (optionId: string, where: string): RequestOption => ({
     optionId,
-    label: visibleText(`Allow in this ${where}: ${grant.map(describe).join(', ')}`),
+    label: visibleText(`Allow in this ${where}: ${grant.map(describeRule).join(', ')}`),
     kind: 'allow_always',
     grant: { rules: [...grant] },
   })
@@ -163,7 +163,8 @@ function optionsFor(
   ]
 }
 
-function describe(rule: Rule): string {
+/** What an allow rule allows, in words. */
+export function describeRule(rule: Rule): string {
   switch (rule.type) {
     case 'command':
       return `\`${typeof rule.match === 'string' ? rule.match : rule.match.map(quoted).join(' ')}\``

@@ -1,8 +1,9 @@
-import { lstat, stat, symlink } from 'node:fs/promises'
+import { lstat, readFile, stat, symlink } from 'node:fs/promises'
 import { expect, test } from 'vitest'
 import { TestFolder } from '../testing/test-folder.ts'
 import type { Rule } from '../permissions/rules.ts'
 import { allowInProject, changeUserSettings, type SettingsChange } from './change-settings.ts'
+import { inspectProject } from './inspect-project.ts'
 import { loadSettings } from './layers.ts'
 
 const config = '.config/tapetree'
@@ -114,4 +115,39 @@ test('a settings file that is not valid is not changed by a rule of a project', 
   const rules: Rule[] = [{ effect: 'allow', type: 'fetch', match: 'one.example' }]
   await expect(allowInProject({ root: '/a', rules }, { home: folder.path, env: {} })).rejects.toThrow('was not changed')
   expect(await folder.read(`${config}/settings.json`)).toBe('{ "model": ')
+})
+
+test('a choice for one project is kept apart, wins there over the user and the project, and names its line', async () => {
+  await using folder = await TestFolder.make({ 'repository/x': '' })
+  const place = { home: folder.path, env: {} }
+  const root = folder.at('repository')
+  await changeUserSettings({ model: 'a/general', theme: 'light' }, place)
+  await changeUserSettings(
+    { model: 'a/here', thinkingLevel: 'high', mode: 'accept-edits', theme: 'dark' },
+    { ...place, project: root },
+  )
+  const load = async (cwd: string): ReturnType<typeof loadSettings> => {
+    const project = await inspectProject(cwd)
+    return loadSettings({ cwd, ...place, trust: { state: 'nothing-to-trust', project } })
+  }
+  const here = await load(root)
+  expect(here.problems).toEqual([])
+  expect(here.values).toMatchObject({
+    model: 'a/here',
+    thinkingLevel: 'high',
+    permissions: { mode: 'accept-edits' },
+    terminal: { theme: 'dark', vim: false },
+  })
+  expect(here.origins.get('model')).toMatchObject({ layer: 'user', line: expect.any(Number) })
+  const written = await readFile(here.origins.get('model')?.file ?? '', 'utf8')
+  expect(written.split('\n')[(here.origins.get('permissions.mode')?.line ?? 0) - 1]).toContain('accept-edits')
+  expect((await load(folder.path)).values).toMatchObject({ model: 'a/general', terminal: { theme: 'light' } })
+  await changeUserSettings({ model: null, mode: null }, { ...place, project: root })
+  expect((await load(root)).values).toMatchObject({ model: 'a/general', thinkingLevel: 'high' })
+})
+
+test('rules are allowed only in a project', async () => {
+  await using folder = await TestFolder.make()
+  const allow = [{ effect: 'allow' as const, type: 'tool' as const, match: 'x' }]
+  await expect(changeUserSettings({ allow }, { home: folder.path, env: {} })).rejects.toThrow('in a project')
 })

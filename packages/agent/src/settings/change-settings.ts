@@ -25,13 +25,19 @@ export interface SettingsChange {
   model?: Input['model'] | null
   thinkingLevel?: Input['thinkingLevel'] | null
   theme?: NonNullable<Input['terminal']>['theme'] | null
+  mode?: NonNullable<Input['permissions']>['mode'] | null
+  /** Rules to add to those that the user allows in the project. Only rules that the user has just allowed. */
+  allow?: readonly Rule[]
 }
 
+type Choice = Exclude<keyof SettingsChange, 'allow'>
+
 /** Where each of them is in the file. */
-const places: Record<keyof SettingsChange, readonly string[]> = {
+const places: Record<Choice, readonly string[]> = {
   model: ['model'],
   thinkingLevel: ['thinkingLevel'],
   theme: ['terminal', 'theme'],
+  mode: ['permissions', 'mode'],
 }
 
 const maxBytes = 1024 * 1024
@@ -40,12 +46,20 @@ const maxBytes = 1024 * 1024
  * Changes the settings file of the user, or creates it. All other settings stay, in YAML with their comments. Rejects
  * with `malformed-file` if the file or a value is not valid; then nothing is written.
  */
-export async function changeUserSettings(
-  change: SettingsChange,
-  place: { home: string; env: Environment },
-): Promise<void> {
-  const changes = changesOf(change)
+export async function changeUserSettings(change: SettingsChange, { project, ...place }: SettingsPlace): Promise<void> {
+  const { allow = [], ...choices } = change
+  const changes = changesOf(choices, project)
   if (changes.length > 0) await changeFile(place, () => changes)
+  if (allow.length === 0) return
+  if (project === undefined) throw new TypeError('Rules are allowed in a project.')
+  await allowInProject({ root: project, rules: allow }, place)
+}
+
+export interface SettingsPlace {
+  home: string
+  env: Environment
+  /** The root of a project: the change applies only there. Absent: it applies wherever nothing else is chosen. */
+  project?: string
 }
 
 /**
@@ -93,10 +107,11 @@ interface Change {
   value: unknown
 }
 
-function changesOf(change: SettingsChange): Change[] {
+function changesOf(change: Pick<SettingsChange, Choice>, project: string | undefined): Change[] {
   return Object.entries(places).flatMap(([name, place]) => {
-    const value = change[name as keyof SettingsChange]
-    return value === undefined ? [] : [{ place, value: value ?? undefined }]
+    const value = change[name as Choice]
+    if (value === undefined) return []
+    return [{ place: project === undefined ? place : ['projects', project, name], value: value ?? undefined }]
   })
 }
 

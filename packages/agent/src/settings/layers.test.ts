@@ -101,8 +101,8 @@ test('variables are parsed as numbers, booleans and lists where the setting requ
   ])
 })
 
-test('lists of rules are joined, and those of a project stay separate', async () => {
-  const { rules } = await load(
+test('lists of rules are joined, and those of a project stay separate, each with its line', async () => {
+  const { rules, ruleOrigins, folder } = await load(
     {
       [userFile]: { permissions: { deny: ['command rm'] } },
       [projectFile]: { permissions: { allow: ['command npm test'], ask: ['tool x'] } },
@@ -121,6 +121,13 @@ test('lists of rules are joined, and those of a project stay separate', async ()
     session: [],
     trustsProject: true,
   })
+  expect(ruleOrigins.map(({ origin }) => origin)).toMatchObject([
+    { layer: 'user', line: 1 },
+    { layer: 'project', line: 1 },
+    { layer: 'project', line: 1 },
+    { layer: 'flags' },
+  ])
+  expect(ruleOrigins[0]?.origin.file).toContain(folder)
 })
 
 test('hooks, folders and system prompt additions are joined, the user first, each with its origin', async () => {

@@ -1,7 +1,7 @@
 import { realpath } from 'node:fs/promises'
 import { basename, dirname, isAbsolute, join, resolve } from 'node:path'
 import { isWider, type PermissionMode } from '../permissions/modes.ts'
-import type { RuleLayers } from '../permissions/rules.ts'
+import type { Rule, RuleLayers } from '../permissions/rules.ts'
 import { readBounded, configFolder, type Environment } from './config-files.ts'
 import type { Settings } from './built-in.ts'
 import {
@@ -54,6 +54,8 @@ export interface LoadedSettings {
   origins: ReadonlyMap<string, Origin>
   /** For the gate. Allow rules of a project stay separate from those of the user. */
   rules: RuleLayers
+  /** The same rules in the order of the layers, each with its source. */
+  ruleOrigins: readonly { rule: Rule; origin: Origin }[]
   /** Set if rules may be missing: a session with a wider mode in its log is narrowed to this one. */
   maxMode?: PermissionMode
   problems: SettingsProblem[]
@@ -62,16 +64,17 @@ export interface LoadedSettings {
 const maxUserFileBytes = 1024 * 1024
 
 /**
- * Flags win over environment, trusted project, user and defaults, in this order. A fault in one layer does not affect
- * the others.
+ * Flags win over environment, the choices of the user for this project, trusted project, user and defaults, in this order. A
+ * fault in one layer does not affect the others.
  */
 export async function loadSettings(options: LoadSettingsOptions): Promise<LoadedSettings> {
   const { cwd, home, env, flags = {}, trust } = options
   const problems: SettingsProblem[] = []
   const user = await readUser(configFolder({ home, env }), { home, problems })
   const project = trust?.state === 'trusted' ? await readTrusted(trust, { user, home, problems }) : []
+  const own = trust ? choicesIn(trust.project.root, user) : []
   const environment = readVariables(env, { cwd, home, problems })
-  const layers = [...user, ...project, ...environment, readFlags(flags, { cwd, home, problems })]
+  const layers = [...user, ...project, ...own, ...environment, readFlags(flags, { cwd, home, problems })]
   const { values, origins, rules } = mergeSettings(layers)
   const maxMode = narrowIfUnsure(values, origins, problems)
   return {
@@ -83,6 +86,7 @@ export async function loadSettings(options: LoadSettingsOptions): Promise<Loaded
       session: [],
       trustsProject: trust?.state === 'trusted',
     },
+    ruleOrigins: rules,
     ...(maxMode && { maxMode }),
     problems,
   }
@@ -111,6 +115,27 @@ async function readUser(folder: string, { home, problems }: Reading): Promise<La
   const parsed = await parseSettingsFile(file)
   problems.push(...fileProblems(file.path, parsed))
   return [fileLayer('user', file.path, { ...parsed, settings: withPaths(parsed.settings, dirname(file.path), home) })]
+}
+
+/** What the user has chosen for one project, in their own file. */
+function choicesIn(root: string, user: readonly Layer[]): Layer[] {
+  return user.flatMap(({ name, settings, originOf }) => {
+    const chosen = settings.projects?.[root]
+    if (!chosen) return []
+    const { model, thinkingLevel, mode, theme } = chosen
+    return [
+      {
+        name,
+        settings: {
+          ...(model !== undefined && { model }),
+          ...(thinkingLevel && { thinkingLevel }),
+          ...(mode && { permissions: { mode } }),
+          ...(theme && { terminal: { theme } }),
+        },
+        originOf: (path) => originOf(['projects', root, ...path.slice(-1)]),
+      },
+    ]
+  })
 }
 
 async function readTrusted(

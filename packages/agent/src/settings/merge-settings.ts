@@ -39,7 +39,9 @@ export function mergeSettings(layers: readonly Layer[]): MergedSettings {
       const key = path.join('.')
       const origin: Origin = { layer: layer.name, ...layer.originOf(path) }
       if (isRuleList(key)) {
-        for (const rule of value as Rule[]) rules.push({ rule, origin })
+        for (const [index, rule] of (value as Rule[]).entries()) {
+          rules.push({ rule, origin: { layer: layer.name, ...layer.originOf([...path, index]) } })
+        }
       } else if (isJoined(key)) {
         const before = (leaves.get(key)?.value ?? []) as unknown[]
         const added = Array.isArray(value) ? value : [value]

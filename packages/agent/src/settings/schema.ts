@@ -191,9 +191,12 @@ const conversations = z.strictObject({
 const steerPolicy = z.enum(['skip-remaining', 'after-batch', 'interrupt'])
 const reasoningPolicy = z.enum(['auto', 'turn', 'never'])
 
+const themeName = z.enum(['dark', 'light', 'high-contrast'])
+const permissionMode = z.enum(permissionModes)
+
 /** The appearance and keys of the chat in the terminal. */
 const terminal = z.strictObject({
-  theme: z.enum(['dark', 'light', 'high-contrast']).describe('The colors of the chat in the terminal.').exactOptional(),
+  theme: themeName.describe('The colors of the chat in the terminal.').exactOptional(),
   vim: z.boolean().describe('Whether the input uses vi keys.').exactOptional(),
   screenReader: z.boolean().describe('Whether output is only appended and never redrawn.').exactOptional(),
   altScreen: z
@@ -209,8 +212,7 @@ const writtenRule = z.union([
 ])
 
 const permissions = z.strictObject({
-  mode: z
-    .enum(permissionModes)
+  mode: permissionMode
     .describe(
       'How much is allowed without a permission request. If no sandbox works, `sandboxed` becomes `ask`. A project can narrow it, never widen it.',
     )
@@ -225,12 +227,6 @@ const permissions = z.strictObject({
     .exactOptional(),
   deny: rulesThat('deny').describe('What is always denied. Lists of all layers are joined.').exactOptional(),
 })
-
-/** What the user allowed in a project, by the path of its root. */
-const projects = z.record(
-  z.string().regex(/^[/]/, 'A project is named by its absolute path.'),
-  z.strictObject({ allow: rulesThat('allow').exactOptional() }),
-)
 
 function rulesThat(effect: Effect) {
   return z.array(
@@ -298,6 +294,18 @@ const providers = z.record(
   }),
 )
 
+/** What the user chose and allowed in a project, by the path of its root. */
+const projects = z.record(
+  z.string().regex(/^[/]/, 'A project is named by its absolute path.'),
+  z.strictObject({
+    allow: rulesThat('allow').exactOptional(),
+    model: modelName.exactOptional(),
+    thinkingLevel: thinkingLevel.exactOptional(),
+    mode: permissionMode.exactOptional(),
+    theme: themeName.exactOptional(),
+  }),
+)
+
 /** All settings, as in a file. Each layer may omit any of them. */
 export const settingsSchema = z.strictObject({
   model: modelName.describe('The model of a new session, as provider/id.').exactOptional(),
@@ -312,7 +320,8 @@ export const settingsSchema = z.strictObject({
   permissions: permissions.exactOptional(),
   projects: projects
     .describe(
-      'Rules for single projects, by the absolute path of the repository: allow. "Allow in this project" adds to them. Never from a project.',
+      'Your choices in single projects, by the absolute path of the repository: model, thinkingLevel, mode, theme, and rules under allow. The chat ' +
+        'remembers them here. Never from a project.',
     )
     .exactOptional(),
   limits: runAndSessionLimits.exactOptional(),
