@@ -104,6 +104,7 @@ const reference: Item[] = [
     text: 'Reference',
     items: [
       page('Commands', '/reference/commands'),
+      page('Slash commands and keys', '/reference/slash-commands'),
       page('Exit codes', '/reference/exit-codes'),
       page('Settings', '/reference/settings'),
       page('Models', '/reference/models'),

@@ -1,5 +1,6 @@
 import type { Terminal } from '@earendil-works/pi-tui'
 import type { OpenedSession, SessionSource } from '../session-source.ts'
+import type { ChatServices } from './chat-services.ts'
 import type { ThemeName } from './theme.ts'
 
 export interface ChatOptions {
@@ -9,6 +10,8 @@ export interface ChatOptions {
    * rejects, so does the chat.
    */
   first: OpenedSession | Promise<OpenedSession> | undefined
+  /** Loaded on first use. Absent if the sessions are on a server. */
+  services?: () => Promise<ChatServices>
   /** Sent as soon as the screen is drawn. */
   prompt?: string
   look: ChatLook

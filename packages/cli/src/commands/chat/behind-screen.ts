@@ -6,12 +6,14 @@ import type { Io } from '../../command-line/io.ts'
 import { placesOf } from '../../host/places.ts'
 import type { OfferedModel, OpenedSession, SessionSource } from '../../session-source.ts'
 import { choiceOf, flagsOf, openChatHost, closeChat, openWanted, sayGoodbye, sessionWanted } from './session.ts'
+import type { ChatServices } from '../../tui/chat-services.ts'
 import type { ChatProblems } from './problems.ts'
 
 export interface ChatBehindScreen {
   source: SessionSource
   /** If undefined, the user chooses from a list. */
   opened: OpenedSession | undefined
+  services: () => Promise<ChatServices>
   listen: () => Promise<void>
   /** Closes everything and prints how to continue. */
   leave: (last: string | undefined) => Promise<void>
@@ -35,6 +37,7 @@ export async function openBehindScreen(
     return {
       source,
       opened,
+      services: async () => (await import('./services.ts')).chatServices({ io, store, host, cwd }),
       listen: () => host.listen(),
       leave: async (last) => {
         await sayGoodbye(last, await closeChat(source, { host, store }), io)

@@ -4,6 +4,7 @@ import { usageFailure } from '../../command-line/failure.ts'
 import { isInteractive, type Io } from '../../command-line/io.ts'
 import { readStart, forgetStart } from './start-mark.ts'
 import type { ChatLook, ChatOptions } from '../../tui/chat-options.ts'
+import type { ChatServices } from '../../tui/chat-services.ts'
 import type { OpenedSession, SessionSource } from '../../session-source.ts'
 import { ChatProblems } from './problems.ts'
 import { lookOf, showChat } from './screen.ts'
@@ -52,7 +53,9 @@ async function chatAtOnce({ invocation, io, terminal }: ChatAtOnceOptions): Prom
   setTimeout(() => loading.resolve(), loadAfterMs)
   try {
     const source = lateSource(behind.then((each) => each.source))
-    const end = await showChat({ io, source, first: isPicked ? undefined : first, look, remarks, prompt, host })
+    const services = async (): Promise<ChatServices> => (await behind).services()
+    const shown = { source, first: isPicked ? undefined : first, services, look, remarks, prompt, host }
+    const end = await showChat({ io, ...shown })
     await (await behind).leave(end.sessionId)
     return exitCodes.ok
   } catch (error) {

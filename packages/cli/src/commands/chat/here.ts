@@ -7,6 +7,7 @@ import { surroundingsOf, type Surroundings } from '../../host/surroundings.ts'
 import { write, askLine, stylesFor, type Io } from '../../command-line/io.ts'
 import { placesOf } from '../../host/places.ts'
 import type { ChatEnd, ChatOptions, Notice } from '../../tui/chat-options.ts'
+import type { ChatServices } from '../../tui/chat-services.ts'
 import { rememberStart } from './start-mark.ts'
 import {
   choiceOf,
@@ -81,7 +82,9 @@ export async function chatWith(wanted: WantedSession, { store, invocation, io, p
     const look = lookOf(invocation, settings.values.terminal, io)
     const notices = noticesOf({ first, settings, trust, problems: soFar })
     const remarks: ChatOptions['remarks'] = (tell) => problems.listen(tell)
-    end = await showChat({ io, cwd, source, first, look, notices, remarks, prompt, host })
+    const services = async (): Promise<ChatServices> =>
+      (await import('./services.ts')).chatServices({ io, store, host, cwd })
+    end = await showChat({ io, cwd, source, first, services, look, notices, remarks, prompt, host })
   } finally {
     const discarded = await closeChat(source, { host, store })
     await sayGoodbye(end?.sessionId, discarded, io)

@@ -4,7 +4,7 @@ import { flag, textOption, type Invocation } from '../../command-line/command.ts
 import { placesOf } from '../../host/places.ts'
 import type { ChatEnd, ChatLook, ChatOptions } from '../../tui/chat-options.ts'
 
-export interface ShownChat extends Pick<ChatOptions, 'source' | 'first' | 'look' | 'notices' | 'remarks'> {
+export interface ShownChat extends Pick<ChatOptions, 'source' | 'first' | 'look' | 'notices' | 'remarks' | 'services'> {
   io: Io
   /** The working folder of the session, if it is not this one. */
   cwd?: string | undefined

@@ -7,7 +7,7 @@ import { DraftFile } from '../input/draft-file.ts'
 import { dirname, join } from 'node:path'
 import { Appearance } from './appearance.ts'
 import { Attention } from './attention.ts'
-import { assembleCore, type ChatCore } from '../chat/chat-core.ts'
+import { assembleCore, machineCommands, type ChatCore } from '../chat/chat-core.ts'
 import { ChatScreen } from './chat-screen.ts'
 import { Dialogs } from './dialogs.ts'
 import { Keys } from './keys.ts'
@@ -199,6 +199,8 @@ function assembleChat(options: ChatOptions, terminal: Terminal): ChatParts {
     chooser: openers,
     rewinding,
     blocked: new BlockedWrites({ ...core, ask: openers.ask }),
+    machine: machineCommands(options, core, openers),
+    send: (text) => sender.send(text),
     look: screenLook({ appearance, composer, pane, remarks, chooseTheme, onTheme }),
   })
   const sender = new Sender({

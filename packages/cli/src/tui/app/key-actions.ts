@@ -23,6 +23,7 @@ export type KeyAction =
   | 'oldest'
   | 'redraw'
   | 'suspend'
+  | 'help'
 
 export interface KeyRow {
   action: KeyAction
@@ -63,6 +64,7 @@ export const keyTable: readonly KeyRow[] = [
   { action: 'newest', keys: ['end', 'ctrl+end'], label: 'End', says: 'scroll to the newest message' },
   { action: 'oldest', keys: ['ctrl+home'], label: 'Ctrl-Home', says: 'scroll to the beginning' },
   { action: 'redraw', keys: ['ctrl+l'], label: 'Ctrl-L', says: 'redraw the screen' },
+  { action: 'help', keys: ['?'], label: '?', says: 'this sheet, if the prompt is empty' },
   { action: 'suspend', keys: ['ctrl+z'], label: 'Ctrl-Z', says: 'suspend; fg in the shell resumes' },
 ]
 
@@ -95,6 +97,7 @@ export function actionFor(data: string, situation: KeySituation): KeyAction | un
     case 'stop':
       return situation.takesEscape ? undefined : action
     case 'end':
+    case 'help':
       return situation.isComposerEmpty ? action : undefined
     case 'edit_queued':
       return situation.isComposerEmpty && situation.hasQueued ? action : undefined

@@ -1,6 +1,7 @@
 import type { History } from '../input/history.ts'
 import { keyTable } from './key-actions.ts'
 import type { OpenerContext, Panel, PanelPlace } from './panel-place.ts'
+import type { AskSecret } from '../chat/machine-commands.ts'
 import type { Question, Rewinding } from '../chat/rewinding.ts'
 import type { Chooser } from '../chat/slash-commands.ts'
 import { slashTable } from '../chat/slash-table.ts'
@@ -175,6 +176,19 @@ export class PanelOpeners implements Chooser {
       onClose: settle,
     })
     this.#open(panel)
+    return answer.promise
+  }
+
+  /** Undefined if the user closes the panel. */
+  readonly askSecret: AskSecret = async ({ title, intro }) => {
+    const { SecretPanel } = await import('../panels/secret-panel.ts')
+    const answer = Promise.withResolvers<string | undefined>()
+    const settle = (secret?: string): void => {
+      this.close()
+      answer.resolve(secret)
+    }
+    const { theme } = this.#options.appearance
+    this.#open(new SecretPanel({ theme, title, intro, onSubmit: settle, onClose: settle }))
     return answer.promise
   }
 

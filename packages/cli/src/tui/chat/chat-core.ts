@@ -5,7 +5,9 @@ import { Images, type ImagesOptions } from '../input/images.ts'
 import { Activities } from './activities.ts'
 import { ChatLife, Interrupts, type EnterKey } from './chat-life.ts'
 import { CurrentSession } from './current-session.ts'
+import type { AskSecret, MachineCommands } from './machine-commands.ts'
 import { Remarks } from './remarks.ts'
+import type { Ask } from './rewinding.ts'
 import { SessionActions } from './session-actions.ts'
 import type { SessionSource } from '../../session-source.ts'
 
@@ -45,6 +47,24 @@ export function assembleCore(
   const keep = imageKeeper({ session, source, activities, whenOpen: life.whenOpen })
   const [history, images] = [new History(options.historyFile), new Images({ cwd, home, keep })]
   return { now, session, remarks, activities, life, actions, interrupts, history, images, enterKey: { steers: false } }
+}
+
+interface Asking {
+  ask: Ask
+  askSecret?: AskSecret
+}
+
+/** Commands about the machine of the session. Absent if it is another one. */
+export function machineCommands(
+  { services }: ChatOptions,
+  core: ChatCore,
+  { ask, askSecret }: Asking,
+): (() => Promise<MachineCommands>) | undefined {
+  if (!services) return undefined
+  return async () => {
+    const { MachineCommands: Commands } = await import('./machine-commands.ts')
+    return new Commands({ ...core, services: await services(), ask, askSecret })
+  }
 }
 
 interface ImageKeeperOptions {

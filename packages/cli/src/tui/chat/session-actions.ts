@@ -1,7 +1,13 @@
 import type { Choice, SessionHandle } from '@tapetree/client'
 import type { TranscriptItem } from '@tapetree/session/view'
 import { didYouMean } from '../../text/did-you-mean.ts'
-import { permissionModes, thinkingLevels, type OpenedSession, type SessionSource } from '../../session-source.ts'
+import {
+  permissionModes,
+  thinkingLevels,
+  type OfferedModel,
+  type OpenedSession,
+  type SessionSource,
+} from '../../session-source.ts'
 import type { Activities } from './activities.ts'
 import type { CurrentSession } from './current-session.ts'
 import type { Remarks, Validity } from './remarks.ts'
@@ -141,6 +147,10 @@ export class SessionActions {
       if (others.length > 0) return remarks.warn(`Several models match ${reference}. /model lists them.`)
       await this.set({ model: { provider: model.provider, modelId: model.modelId } })
     })
+  }
+
+  models(): Promise<OfferedModel[]> {
+    return this.#options.source.models()
   }
 
   async create(): Promise<void> {

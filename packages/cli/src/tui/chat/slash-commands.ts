@@ -2,6 +2,7 @@ import type { Terminal } from '@earendil-works/pi-tui'
 import type { BlockedWrites } from './blocked-writes.ts'
 import type { ChatLife, EnterKey } from './chat-life.ts'
 import type { CurrentSession } from './current-session.ts'
+import type { MachineCommands } from './machine-commands.ts'
 import type { Remarks } from './remarks.ts'
 import type { Rewinding } from './rewinding.ts'
 import type { SessionActions } from './session-actions.ts'
@@ -29,6 +30,10 @@ export interface SlashCommandsOptions {
   chooser: Chooser
   rewinding: Rewinding
   blocked: BlockedWrites
+  /** Absent if the sessions are on a server. */
+  machine: (() => Promise<MachineCommands>) | undefined
+  /** Sends a message, as if the user had typed it. */
+  send: (text: string) => void
   /** Undefined if there is no screen. */
   look: Look | undefined
 }
@@ -75,8 +80,20 @@ export class SlashCommands {
         return rewinding[name]()
       case 'blocked':
         return blocked.show()
+      case 'permissions':
+      case 'jobs':
+      case 'context':
+        return this.#onMachine(name, (machine, sessionId) => machine[name](sessionId))
+      case 'mcp':
+      case 'usage':
+        return this.#onMachine(name, (machine) => machine[name]())
+      case 'share':
       case 'export':
-        return this.#export()
+        return this.#onMachine(name, (machine, sessionId) => machine.share(sessionId, words))
+      case 'login':
+        return this.#onMachine(name, (machine) => machine.login(words))
+      case 'init':
+        return this.#init(words)
       case 'theme':
       case 'vim':
       case 'details':
@@ -92,11 +109,24 @@ export class SlashCommands {
     }
   }
 
-  #export(): void {
-    const { session, remarks } = this.#options
+  async #onMachine(
+    name: SlashName,
+    run: (machine: MachineCommands, sessionId: string) => Promise<void>,
+  ): Promise<void> {
+    const { machine, session, remarks } = this.#options
+    if (!machine) return remarks.warn(`/${name} works only on the machine that the session is on.`)
     const id = session.handle?.sessionId
-    if (id === undefined) remarks.warn('There is no session yet.')
-    else remarks.say(`In a shell, run: tapetree sessions export ${id} --format html`)
+    if (id === undefined) return remarks.warn('There is no session yet.')
+    try {
+      await run(await machine(), id)
+    } catch (error) {
+      remarks.fail(error)
+    }
+  }
+
+  async #init(words: string): Promise<void> {
+    const { initPrompt } = await import('./init-prompt.ts')
+    this.#options.send(initPrompt(words))
   }
 
   async #look(name: 'theme' | 'vim' | 'details', words: string): Promise<void> {

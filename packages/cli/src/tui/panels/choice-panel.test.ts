@@ -102,7 +102,9 @@ test('choices stay visible if the text above them is longer than the screen', ()
   dialog.setRows(12)
   const lines = dialog.render(60)
   expect(lines).toHaveLength(12)
-  expect(lines.join('\n')).toMatch(/… \d+ more lines[^]*1\. Resume[^]*3\. Leave it/)
+  expect(lines.join('\n')).toMatch(/matter 0[^]*▼ \d+ lines below[^]*1\. Resume[^]*3\. Leave it/)
+  for (let page = 0; page < 20; page++) dialog.handleInput('\u001b[6~')
+  expect(dialog.render(60).join('\n')).toMatch(/matter 39[^]*▲ \d+ lines above[^]*1\. Resume[^]*3\. Leave it/)
 })
 
 function model(reference: string, changes: Partial<OfferedModel> = {}): OfferedModel {

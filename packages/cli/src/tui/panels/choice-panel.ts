@@ -1,10 +1,10 @@
 import { fuzzyFilter, matchesKey } from '@earendil-works/pi-tui'
-import { counted } from '../../text/amounts.ts'
 import { displayWidth } from '../../text/display-width.ts'
 import { harmlessLine } from '../../text/harmless.ts'
 import type { Theme } from '../theme.ts'
 import { listRow, ListWindow } from './parts/list.ts'
 import { FramedPanel, type FrameContent, type Room } from './parts/panel-frame.ts'
+import { ScrollText } from './parts/scroll-text.ts'
 import { TextField, typedText } from './parts/text-field.ts'
 import { wordWrapped } from './parts/text-wrap.ts'
 
@@ -24,7 +24,7 @@ interface ChoicePanelOptions<Value> {
   theme: Theme
   title: string
   choices: readonly Choice<Value>[]
-  /** Sentences and lines above the choices. */
+  /** Sentences and lines above the choices. If they do not fit, PageUp and PageDown scroll them. */
   intro?: readonly string[]
   /** Typing searches; otherwise digits choose. */
   hasSearch?: boolean
@@ -39,6 +39,8 @@ interface ChoicePanelOptions<Value> {
 export class ChoicePanel<Value> extends FramedPanel {
   readonly #options: ChoicePanelOptions<Value>
   readonly #list = new ListWindow()
+  readonly #intro = new ScrollText()
+  #scrollsIntro = false
   readonly #search: TextField | undefined
   #choices: readonly Choice<Value>[]
   #shown: readonly Choice<Value>[]
@@ -71,6 +73,7 @@ export class ChoicePanel<Value> extends FramedPanel {
     const before = this.#list.selected
     if (matchesKey(data, 'escape')) onClose()
     else if (matchesKey(data, 'enter')) this.#take(this.#shown[this.#list.selected])
+    else if (this.#scrollsIntro && scrollKeys.some((key) => matchesKey(data, key))) this.#intro.handleInput(data)
     else if (this.#list.handleInput(data)) {
       const moved = this.#shown[this.#list.selected]
       if (moved && before !== this.#list.selected) onMove?.(moved.value)
@@ -108,11 +111,17 @@ export class ChoicePanel<Value> extends FramedPanel {
       : []
     const about = this.#about(width)
     const room = Math.max(Math.min(3, this.#shown.length), rows - intro.length - search.length - about.length)
-    const said = shortened(intro, rows - room - search.length - about.length)
+    const said = this.#introLines(intro, { width, rows: rows - room - search.length - about.length })
     const { from, to } = this.#list.range(room)
     const list = this.#shown.slice(from, to).map((choice, index) => this.#row(choice, from + index, width))
     if (list.length === 0) list.push(this.theme.muted('  No matches.'))
     return [...said, ...search, ...list, ...about]
+  }
+
+  /** The text above never displaces the choices. */
+  #introLines(lines: readonly string[], { width, rows }: Room): readonly string[] {
+    this.#scrollsIntro = lines.length > rows && rows > 1
+    return rows < 1 ? [] : this.#intro.render(lines, { theme: this.theme, width, rows })
   }
 
   #row(choice: Choice<Value>, index: number, width: number): string {
@@ -165,9 +174,4 @@ function detailOf({ detail = '', unusable }: Pick<Choice<unknown>, 'detail' | 'u
   return harmlessLine(unusable ?? detail)
 }
 
-/** The text above never displaces the choices; hidden lines are counted. */
-function shortened(lines: readonly string[], rows: number): readonly string[] {
-  if (lines.length <= rows) return lines
-  const kept = Math.max(0, rows - 1)
-  return rows < 1 ? [] : [...lines.slice(0, kept), `… ${counted(lines.length - kept, 'more line')}`]
-}
+const scrollKeys = ['pageUp', 'pageDown', 'shift+up', 'shift+down'] as const

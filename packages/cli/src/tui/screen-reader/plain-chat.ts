@@ -2,7 +2,7 @@ import { matchesKey, type Terminal } from '@earendil-works/pi-tui'
 import type { SessionChange, SessionHandle } from '@tapetree/client'
 import { harmlessLine } from '../../text/harmless.ts'
 import type { ChatEnd, ChatOptions } from '../chat-options.ts'
-import { assembleCore, type ChatCore } from '../chat/chat-core.ts'
+import { assembleCore, machineCommands, type ChatCore } from '../chat/chat-core.ts'
 import { LoadedEntries } from '../chat/current-session.ts'
 import { BlockedWrites } from '../chat/blocked-writes.ts'
 import { Rewinding } from '../chat/rewinding.ts'
@@ -50,7 +50,12 @@ export class PlainChat {
     const chooser = new NumberedLists({ ...core, source, cwd, choose, say, onGo })
     const rewinding = new Rewinding({ ...core, ask: chooser.ask, composer: input })
     const blocked = new BlockedWrites({ ...core, ask: chooser.ask })
-    const commands = new SlashCommands({ ...core, terminal, chooser, rewinding, blocked, look: undefined })
+    const machine = machineCommands(options, core, { ask: chooser.ask })
+    const send = (text: string): void => this.#sender.send(text)
+    const commands = new SlashCommands({
+      ...{ ...core, terminal, chooser, rewinding, blocked, machine, send },
+      look: undefined,
+    })
     this.#options = options
     this.#terminal = terminal
     this.#core = core

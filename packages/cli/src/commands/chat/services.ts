@@ -1,0 +1,155 @@
+import { createModelRegistry } from '@tapetree/agent/models'
+import { Jobs, type Job } from '@tapetree/agent/tools'
+import type { SessionStore } from '@tapetree/session'
+import { stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import { Readable } from 'node:stream'
+import { parse } from '../../command-line/parse.ts'
+import type { Io, Output } from '../../command-line/io.ts'
+import type { SessionHost } from '../../host/session-host.ts'
+import { surroundingsOf } from '../../host/surroundings.ts'
+import type {
+  BackgroundJob,
+  ChatServices,
+  KeyProvider,
+  ShareFormat,
+  SharedFile,
+  UsageRow,
+} from '../../tui/chat-services.ts'
+import { sessionCommands, usageCommands } from '../table/sessions.ts'
+import { contextOverview } from './context-overview.ts'
+import { acceptProposal, permissionOverview } from './permission-overview.ts'
+import { reviewServers } from './server-review.ts'
+
+export interface ServicesOptions {
+  io: Io
+  store: SessionStore
+  host: SessionHost
+  /** The working folder of the sessions. */
+  cwd: string
+}
+
+const outputBytes = 64 * 1024
+
+/** The services of the chat, by the sessions and settings of this machine. */
+export function chatServices({ io, store, host, cwd }: ServicesOptions): ChatServices {
+  const jobs = new Jobs()
+  const folderOf = async (sessionId: string): Promise<string | undefined> => {
+    await using session = await store.open(sessionId, { readOnly: true })
+    return session.localFolder
+  }
+  return {
+    permissions: (sessionId) => permissionOverview(sessionId, { io, store, cwd }),
+    acceptProposal: (proposal) => acceptProposal(proposal, { io, cwd }),
+    servers: () => reviewServers(io, cwd),
+    jobs: async (sessionId) => (await jobs.list(await folderOf(sessionId))).map(backgroundJob),
+    jobOutput: async (sessionId, jobId) => {
+      const output = await jobs.read(jobId, await folderOf(sessionId), { limitBytes: outputBytes })
+      return output && { job: backgroundJob(output.job), text: output.text, isCut: output.isCut }
+    },
+    stopJob: async (sessionId, jobId) => void (await jobs.stop(jobId, await folderOf(sessionId))),
+    context: async (sessionId) => {
+      await using session = await store.open(sessionId, { readOnly: true })
+      return await contextOverview(session)
+    },
+    usage: (days) => usageByModel(days, io),
+    share: (sessionId, format) => shareSession(sessionId, format, { ...io, cwd }),
+    providers: () => keyProviders(io, cwd),
+    checkKey: (provider, key) => checkKey({ provider, key }, io, cwd),
+    storeKey: async (provider, key) => {
+      const { credentials } = await surroundingsOf(io, { cwd })
+      const { source, notes } = await credentials.store(provider, key)
+      return source === 'keyring' ? `Stored the key for ${provider} in the system keyring.` : (notes.at(-1) ?? '')
+    },
+    release: (sessionId) => host.sessions.release(sessionId),
+  }
+}
+
+function backgroundJob({ id, command, startedAt, status, exit }: Job): BackgroundJob {
+  const isRunning = status === 'running'
+  const state = status === 'ended' && exit ? exitText(exit) : status
+  return { id, command, startedAt, state, isRunning }
+}
+
+function exitText({ cause, code, signal }: NonNullable<Job['exit']>): string {
+  if (cause !== 'exited') return cause.replace('-', ' ')
+  return signal === null ? `exit code ${code}` : `ended by ${signal}`
+}
+
+async function usageByModel(days: number, io: Io): Promise<UsageRow[]> {
+  const { rows } = (await resultOf(['usage', '--by', 'model', '--since', `${days}d`], io)) as {
+    rows: { key: string; calls: number; input_tokens: number; output_tokens: number; cost: number }[]
+  }
+  return rows.map(({ key, calls, input_tokens: input, output_tokens: output, cost }) => ({
+    model: key,
+    calls,
+    tokens: input + output,
+    cost,
+  }))
+}
+
+const endings: Record<ShareFormat, string> = { html: 'html', markdown: 'md', bundle: 'tapetree' }
+
+async function shareSession(sessionId: string, format: ShareFormat, io: Io): Promise<SharedFile> {
+  const output = await newPath(join(io.cwd, `session-${sessionId}`), endings[format])
+  const result = (await resultOf(['sessions', 'export', sessionId, '--format', format, '--output', output], io)) as {
+    bytes: number
+    redacted: Record<string, number>
+  }
+  const redacted = Object.values(result.redacted).reduce((sum, count) => sum + count, 0)
+  return { path: output, bytes: result.bytes, redacted }
+}
+
+/** A shared session does not replace an older one. */
+async function newPath(base: string, ending: string): Promise<string> {
+  for (let number = 1; ; number++) {
+    const path = `${base}${number === 1 ? '' : `-${number}`}.${ending}`
+    if (!(await stat(path).catch(() => undefined))) return path
+  }
+}
+
+async function keyProviders(io: Io, cwd: string): Promise<KeyProvider[]> {
+  const { registry } = await surroundingsOf(io, { cwd })
+  const usable = new Set(
+    (await registry.list()).filter(({ key }) => key.type === 'found').map(({ provider }) => provider),
+  )
+  return registry.providers
+    .filter(({ keyVariables }) => keyVariables.length > 0)
+    .map(({ id, name }) => ({ id, name, hasKey: usable.has(id) }))
+}
+
+async function checkKey(
+  { provider, key }: { provider: string; key: string },
+  io: Io,
+  cwd: string,
+): Promise<string | undefined> {
+  const { settings } = await surroundingsOf(io, { cwd })
+  const registry = createModelRegistry({
+    providers: settings.values.providers,
+    credentials: { keyFor: () => Promise.resolve({ value: key, origin: 'what was typed' }) },
+    env: {},
+  })
+  const check = await registry.validateKey(provider, { signal: io.signal })
+  return check.type === 'ok' ? undefined : check.message
+}
+
+/** The JSON result of a command, run without a terminal. Rejects with its failure. */
+async function resultOf(args: readonly string[], io: Io): Promise<unknown> {
+  const parsed = parse([...args, '--json'], [...sessionCommands, ...usageCommands])
+  if (parsed.type !== 'run') throw new TypeError(`${args.join(' ')} is not a command.`)
+  const { invocation } = parsed
+  const [stdout, stderr] = [new KeptOutput(), new KeptOutput()]
+  const run = await invocation.spec.load()
+  await run(invocation, { ...io, stdin: Readable.from([]), stdout, stderr })
+  return JSON.parse(stdout.text)
+}
+
+class KeptOutput implements Output {
+  text = ''
+
+  write(text: string | Uint8Array, done?: () => void): boolean {
+    this.text += Buffer.from(text).toString()
+    if (done) queueMicrotask(done)
+    return true
+  }
+}

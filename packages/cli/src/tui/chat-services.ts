@@ -1,0 +1,126 @@
+/**
+ * What the chat needs of the machine that its sessions are on: settings, keys, programs and files. A chat with a session on a server has none
+ * of this.
+ */
+export interface ChatServices {
+  /** The rules in force for a session, and rules proposed from past approvals in its project. */
+  permissions(sessionId: string): Promise<PermissionOverview>
+  /** Allows what a proposal says, in this project, from the next start of a session. */
+  acceptProposal(proposal: ProposedRule): Promise<void>
+  /** Connects to the MCP servers in the settings. The caller closes them. */
+  servers(): Promise<ServerReview>
+  jobs(sessionId: string): Promise<BackgroundJob[]>
+  /** The newest output; undefined if there is no such job. */
+  jobOutput(sessionId: string, jobId: string): Promise<JobText | undefined>
+  stopJob(sessionId: string, jobId: string): Promise<void>
+  context(sessionId: string): Promise<ContextOverview>
+  /** What all sessions of the user have used in the last days. */
+  usage(days: number): Promise<UsageRow[]>
+  /** Writes a session to a new file in the working folder, without secrets. */
+  share(sessionId: string, format: ShareFormat): Promise<SharedFile>
+  providers(): Promise<KeyProvider[]>
+  /** Undefined if the provider accepts the key; otherwise a sentence. */
+  checkKey(provider: string, key: string): Promise<string | undefined>
+  /** Returns a sentence that says where the key is. */
+  storeKey(provider: string, key: string): Promise<string>
+  /** Closes a session of this process, so that it is opened again with changed settings. */
+  release(sessionId: string): Promise<void>
+}
+
+export interface PermissionOverview {
+  rules: readonly ListedRule[]
+  proposals: readonly ProposedRule[]
+}
+
+/** All texts here may contain anything: the screen makes them harmless. */
+export interface ListedRule {
+  effect: 'allow' | 'ask' | 'deny'
+  text: string
+  /** The file and line, or who allowed it when. */
+  from: string
+}
+
+export interface ProposedRule {
+  /** Identifies it for `acceptProposal`. */
+  id: string
+  /** What it would allow. */
+  text: string
+  approvals: number
+  sessions: number
+  /** ISO 8601. */
+  lastApproved: string
+}
+
+export interface ServerReview extends AsyncDisposable {
+  servers: readonly ReviewedServer[]
+  /** Accepts a changed server as shown. False if it has changed again since. */
+  accept(server: ReviewedServer): Promise<boolean>
+}
+
+export interface ReviewedServer {
+  name: string
+  state: 'ready' | 'changed' | 'failed' | 'signing_in' | 'starting' | 'closed'
+  /** What it is about, in a sentence; may be empty. */
+  says: string
+  tools: readonly { name: string; description: string; isNew: boolean }[]
+  /** Identifies the version that the user sees. */
+  sha256?: string
+}
+
+export interface BackgroundJob {
+  id: string
+  command: string
+  startedAt: string
+  /** `exit code 1`, `stopped`; `running` while it runs. */
+  state: string
+  isRunning: boolean
+}
+
+interface JobText {
+  job: BackgroundJob
+  text: string
+  isCut: boolean
+}
+
+export interface ContextOverview {
+  /** The tokens of the context. */
+  tokens: number
+  /** What takes them, the largest first. */
+  parts: readonly { name: string; tokens: number }[]
+  compaction?: ContextCompaction
+}
+
+/** The newest summary in the context. */
+export interface ContextCompaction {
+  /** The entry before it, to which an undo goes; null is the beginning. */
+  beforeId: string | null
+  tokensBefore: number
+  /** What it replaced, one line each, oldest first. */
+  dropped: readonly string[]
+  /** Messages after it, which an undo leaves on their own branch. */
+  messagesAfter: number
+}
+
+export interface UsageRow {
+  model: string
+  calls: number
+  tokens: number
+  /** In US dollars. */
+  cost: number
+}
+
+export const shareFormats = ['html', 'markdown', 'bundle'] as const
+export type ShareFormat = (typeof shareFormats)[number]
+
+export interface SharedFile {
+  path: string
+  bytes: number
+  /** How many secrets were removed. */
+  redacted: number
+}
+
+export interface KeyProvider {
+  id: string
+  name: string
+  hasKey: boolean
+}

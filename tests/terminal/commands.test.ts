@@ -1,0 +1,106 @@
+import { readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { call, say } from '../peers/answers.ts'
+import { answer, openChat, send, testHome } from './chat.ts'
+import { startTmux } from './tmux.ts'
+
+test('what was allowed twice is proposed by /permissions, and once accepted it is not asked again', async () => {
+  const home = await testHome()
+  const make = (id: string): ReturnType<typeof call> => call({ id, name: 'bash', input: { command: `mkdir ${id}` } })
+  home.provider.script(make('one'), make('two'), say('Twice.'), make('three'), say('Without a question.'))
+  const chat = await openChat({ home, rows: 40 })
+  send(chat, 'Do it twice')
+  await chat.waitFor('1. Allow once')
+  await answer(chat, '1', 'mkdir two')
+  await chat.waitFor('1. Allow once')
+  await answer(chat, '1', 'Twice.')
+  await chat.waitFor('Enter sends')
+  send(chat, '/permissions')
+  await chat.waitFor('allowed 2 times in 1 session')
+  chat.type('1')
+  await chat.waitFor('Nothing to propose')
+  expect(chat.screen()).toMatch(/allow command mkdir[^]*settings\.json:\d+, for this project/)
+  chat.press('escape')
+  await chat.waitFor('Enter sends')
+  expect(chat.screen()).toContain('from now on')
+  const settings = JSON.parse(await readFile(join(home.env['TAPETREE_HOME'] ?? '', 'settings.json'), 'utf8')) as {
+    projects: Record<string, { allow: string[] }>
+  }
+  expect(settings.projects[home.cwd]?.allow).toHaveLength(1)
+  send(chat, 'Once more')
+  await chat.waitFor('Without a question.')
+})
+
+test('/jobs shows a background command with its output, and stops it', async () => {
+  const home = await testHome({ settings: { permissions: { mode: 'auto' } } })
+  const command = 'echo it listens; sleep 1000'
+  home.provider.script(call({ id: 'call_1', name: 'bash', input: { command, background: true } }), say('Started.'))
+  const chat = await openChat({ home })
+  send(chat, 'Start it')
+  await chat.waitFor('Started.')
+  await chat.waitFor('Enter sends')
+  send(chat, '/jobs')
+  await chat.waitFor(`${command}: running`)
+  await chat.waitFor(/│ it listens/)
+  chat.type('3')
+  await chat.waitFor(`${command}: stopped`)
+})
+
+test('/context shows what fills the context, and takes a compaction back', async () => {
+  const home = await testHome({ settings: { compaction: { keepTokens: 100 } } })
+  home.provider.script(say(`${'word '.repeat(20_000)}\n\nOne.`), say('Two.'), say('## Goal\nA summary.'))
+  const chat = await openChat({ home, rows: 40 })
+  send(chat, 'The first question')
+  await chat.waitFor('One.')
+  await chat.waitFor('Enter sends')
+  send(chat, 'The second question')
+  await chat.waitFor('Two.')
+  await chat.waitFor('Enter sends')
+  send(chat, '/compact')
+  await chat.waitFor('2 messages summarized')
+  await chat.waitFor('Enter sends')
+  send(chat, '/context')
+  await chat.waitFor('Undo the compaction')
+  expect(chat.screen()).toMatch(/tokens of 100k, \d+%/)
+  expect(chat.screen()).toMatch(/tool descriptions +█+/)
+  chat.type('3')
+  await chat.waitFor('user: The first question')
+  chat.press('escape')
+  await chat.waitFor('Enter sends')
+  send(chat, '/context')
+  await chat.waitFor('Undo the compaction')
+  chat.type('4')
+  await chat.waitFor('The summary is undone')
+  expect(chat.screen()).not.toContain('messages summarized')
+})
+
+test('/share writes the session without its secrets, and never over another file', async () => {
+  const home = await testHome()
+  home.provider.script(say('Noted.'))
+  const chat = await openChat({ home, columns: 160 })
+  send(chat, 'Say something')
+  await chat.waitFor('Noted.')
+  await chat.waitFor('Enter sends')
+  send(chat, '/share markdown')
+  await chat.waitFor(/Wrote .*\.md \(/)
+  const [, path = ''] = /Wrote (\S+\.md)/.exec(chat.screen()) ?? []
+  expect(await readFile(path, 'utf8')).toContain('Noted.')
+  await writeFile(path, 'mine')
+  send(chat, '/share markdown')
+  await chat.waitFor(/Wrote .*-2\.md \(/)
+  expect(await readFile(path, 'utf8')).toBe('mine')
+})
+
+test('in tmux, ? shows the sheet, and /mcp says what is wrong with a server', async () => {
+  const home = await testHome({ settings: { mcpServers: { broken: { command: 'false' } } } })
+  await using tmux = await startTmux({ home })
+  await tmux.waitFor('model-1')
+  await tmux.type('?')
+  await tmux.waitFor('Ctrl-T')
+  await tmux.press('escape')
+  await tmux.waitFor('Enter sends')
+  await tmux.type('/mcp')
+  await tmux.press('enter')
+  await tmux.waitFor('broken')
+})
