@@ -104,3 +104,15 @@ test('in tmux, ? shows the sheet, and /mcp says what is wrong with a server', as
   await tmux.press('enter')
   await tmux.waitFor('broken')
 })
+
+test('Ctrl-K finds a file by a few letters and puts it into the message', async () => {
+  const home = await testHome()
+  await writeFile(join(home.cwd, 'release-notes.md'), '')
+  const chat = await openChat({ home })
+  chat.press('ctrl-k')
+  await chat.waitFor('Go to')
+  chat.type('relno')
+  await chat.waitFor(/› release-notes\.md .*file/)
+  chat.press('enter')
+  await chat.waitFor('@release-notes.md')
+})

@@ -187,6 +187,7 @@ function assembleChat(options: ChatOptions, terminal: Terminal): ChatParts {
     onTheme,
     onFind: (words) => pane.scrolling?.find(words) ?? false,
     onChooseText: (text) => (composer.text = text),
+    onCommand: (text) => sender.send(text),
     onShowEntry: (entryId) => pane.scrolling?.show(entryId),
     rewinding: () => rewinding,
     onChange: draw,
@@ -319,7 +320,7 @@ function hintFor({ isBusy, runsCommand, enterSteers, isAtNewest, hasPostponed, i
           isVim ? 'Ctrl-C stops' : 'Esc stops',
           'Ctrl-Q queue',
         ]
-      : ['Enter sends', 'Alt-Enter new line', '@ files', '! shell', '/help']),
+      : ['Enter sends', 'Alt-Enter new line', '@ files', '! shell', 'Ctrl-K go to', '? help']),
   ]
   return keys.join(' · ')
 }

@@ -24,6 +24,7 @@ export type KeyAction =
   | 'redraw'
   | 'suspend'
   | 'help'
+  | 'palette'
 
 export interface KeyRow {
   action: KeyAction
@@ -64,6 +65,12 @@ export const keyTable: readonly KeyRow[] = [
   { action: 'newest', keys: ['end', 'ctrl+end'], label: 'End', says: 'scroll to the newest message' },
   { action: 'oldest', keys: ['ctrl+home'], label: 'Ctrl-Home', says: 'scroll to the beginning' },
   { action: 'redraw', keys: ['ctrl+l'], label: 'Ctrl-L', says: 'redraw the screen' },
+  {
+    action: 'palette',
+    keys: ['ctrl+k'],
+    label: 'Ctrl-K',
+    says: 'go to a command, file, session or model, if the prompt is empty',
+  },
   { action: 'help', keys: ['?'], label: '?', says: 'this sheet, if the prompt is empty' },
   { action: 'suspend', keys: ['ctrl+z'], label: 'Ctrl-Z', says: 'suspend; fg in the shell resumes' },
 ]
@@ -98,6 +105,7 @@ export function actionFor(data: string, situation: KeySituation): KeyAction | un
       return situation.takesEscape ? undefined : action
     case 'end':
     case 'help':
+    case 'palette':
       return situation.isComposerEmpty ? action : undefined
     case 'edit_queued':
       return situation.isComposerEmpty && situation.hasQueued ? action : undefined

@@ -105,6 +105,8 @@ export class Keys {
         return pane.scrolling?.to('start')
       case 'redraw':
         return onRedraw()
+      case 'palette':
+        return openers.palette()
       case 'help':
         return openers.help()
       case 'suspend':

@@ -13,6 +13,8 @@ export interface PanelOpenersOptions extends Omit<OpenerContext, 'open' | 'close
   onFind: (words: string) => boolean
   onTheme: () => void
   onChooseText: (text: string) => void
+  /** Runs a command as if the user had typed it. */
+  onCommand: (text: string) => void
 }
 
 /** Opens panels on request. Each is loaded on first use. */
@@ -196,6 +198,12 @@ export class PanelOpeners implements Chooser {
     const { FindPanel } = await import('../panels/find-panel.ts')
     const { appearance, onFind } = this.#options
     this.#open(new FindPanel({ theme: appearance.theme, onFind, onClose: this.close }))
+  }
+
+  async palette(): Promise<void> {
+    const { openPalette } = await import('./palette-opener.ts')
+    const { onCommand, onChooseText } = this.#options
+    await openPalette({ ...this.#context(), onCommand, onInsert: onChooseText })
   }
 
   async sessions(): Promise<void> {

@@ -166,7 +166,7 @@ export class MachineCommands {
     if (!askSecret) return remarks.say(`In a shell, run: tapetree login ${chosen.id}`)
     let problem: string | undefined
     for (;;) {
-      const intro = problem === undefined ? [] : [problem, '']
+      const intro = problem === undefined ? [] : [harmless(problem), '']
       const key = await askSecret({ title: `Key for ${harmlessLine(chosen.name)}`, intro })
       if (key === undefined) return remarks.say('No key was stored.')
       problem = await this.#wait('Checking the key', services.checkKey(chosen.id, key))

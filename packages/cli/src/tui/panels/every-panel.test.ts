@@ -10,6 +10,8 @@ import { ConfirmDialog, ResumeDialog } from './resume-dialog.ts'
 import { HelpPanel } from './help-panel.ts'
 import { ModelPicker } from './pickers.ts'
 import type { FramedPanel } from './parts/panel-frame.ts'
+import { PalettePanel } from './palette-panel.ts'
+import { SecretPanel } from './secret-panel.ts'
 import { PermissionDialog } from './permission-dialog.ts'
 import { QuestionDialog } from './question-dialog.ts'
 import { QueuePanel } from './queue-panel.ts'
@@ -51,6 +53,18 @@ function panels(): Record<string, FramedPanel> {
   }
   return {
     compare: comparePanel(),
+    PalettePanel: new PalettePanel({
+      theme,
+      entries: (['command', 'file', 'session', 'model'] as const).map((kind) => ({
+        kind,
+        name: hostile,
+        detail: hostile,
+        take: noop,
+      })),
+      onSearch: noop,
+      onClose,
+    }),
+    SecretPanel: new SecretPanel({ theme, title: 'Key', intro: ['A sentence.'], onSubmit: noop, onClose }),
     PermissionDialog: new PermissionDialog({
       theme,
       requests: [request, { ...request, requestId: 's' }],
