@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
@@ -115,4 +116,38 @@ test('Ctrl-K finds a file by a few letters and puts it into the message', async 
   await chat.waitFor(/› release-notes\.md .*file/)
   chat.press('enter')
   await chat.waitFor('@release-notes.md')
+})
+
+test('the next chat in this project starts with the model, mode and theme that were chosen, and /config says why', async () => {
+  const home = await testHome()
+  const file = join(home.env['TAPETREE_HOME'] ?? '', 'settings.json')
+  const settings = JSON.parse(await readFile(file, 'utf8')) as { providers: { fake: { models: { id: string }[] } } }
+  const { models } = settings.providers.fake
+  models.push({ ...models[0], id: 'model-2' })
+  await writeFile(file, JSON.stringify(settings, null, 2), { mode: 0o600 })
+  const first = await openChat({ home })
+  for (const [command, until] of [
+    ['/model model-2', 'model-2 ·'],
+    ['/mode accept-edits', '· accept-edits'],
+    ['/theme light', 'Enter sends'],
+  ] as const) {
+    send(first, command)
+    await first.waitFor(until)
+  }
+  await first.waitFor(() => readFileSync(file, 'utf8').includes('"theme": "light"'))
+  first.press('ctrl-d')
+  await first.exit
+  for (const _start of ['with questions', 'at once']) {
+    const next = await openChat({ home, until: 'model-2' })
+    await next.waitFor('· accept-edits')
+    send(next, '/config')
+    await next.waitFor('theme: light')
+    expect(next.screen()).toMatch(/model: fake\/model-2[^]*from .*settings\.json:\d+, for this project/)
+    // The heading in the light theme.
+    expect(next.bytes.toString('latin1')).toContain('38;5;25m')
+    next.press('escape')
+    await next.waitFor('Enter sends')
+    next.press('ctrl-d')
+    await next.exit
+  }
 })

@@ -1,3 +1,6 @@
+import type { Choice } from '@tapetree/client'
+import type { ThemeName } from './theme.ts'
+
 /**
  * What the chat needs of the machine that its sessions are on: settings, keys, programs and files. A chat with a session on a server has none
  * of this.
@@ -23,8 +26,34 @@ export interface ChatServices {
   checkKey(provider: string, key: string): Promise<string | undefined>
   /** Returns a sentence that says where the key is. */
   storeKey(provider: string, key: string): Promise<string>
+  /** Keeps choices for new sessions: in this project, or wherever nothing else is chosen. Null forgets one. */
+  remember(choices: RememberedChoices, where: RememberedPlace): Promise<void>
+  /** What new sessions in this project start with. */
+  remembered(): Promise<RememberedSetting[]>
   /** Closes a session of this process, so that it is opened again with changed settings. */
   release(sessionId: string): Promise<void>
+}
+
+/** The choices that are remembered, as in the settings. */
+export interface RememberedChoices {
+  /** `provider/id` */
+  model?: string | null
+  thinkingLevel?: NonNullable<Choice['thinkingLevel']> | null
+  mode?: NonNullable<Choice['mode']> | null
+  theme?: ThemeName | null
+}
+
+export type RememberedName = keyof RememberedChoices
+export type RememberedPlace = 'project' | 'everywhere'
+
+export interface RememberedSetting {
+  name: RememberedName
+  /** Undefined if nothing is chosen and there is no default. */
+  value: string | undefined
+  /** The file and line, the variable, or `default`. */
+  from: string
+  /** Whether it was chosen for this project alone. */
+  isOfProject: boolean
 }
 
 export interface PermissionOverview {

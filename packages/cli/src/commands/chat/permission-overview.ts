@@ -1,5 +1,5 @@
 import { describeRule, proposeRules, ruleSchema, type PermissionHistory, type Rule } from '@tapetree/agent/permissions'
-import { changeUserSettings, type Origin } from '@tapetree/agent/settings'
+import { changeUserSettings } from '@tapetree/agent/settings'
 import type { Session, SessionStore } from '@tapetree/session'
 import {
   fromDisk,
@@ -11,6 +11,7 @@ import {
 import type { Io } from '../../command-line/io.ts'
 import { surroundingsOf, type Surroundings } from '../../host/surroundings.ts'
 import { ageOf, counted } from '../../text/amounts.ts'
+import { originText } from './remembered.ts'
 import type { ListedRule, PermissionOverview, ProposedRule } from '../../tui/chat-services.ts'
 
 /** The newest sessions of the folder that approvals are read from. */
@@ -71,7 +72,7 @@ function keptRules({ settings, trust }: Surroundings): { rule: Rule; from: strin
   const { root } = trust.project
   const origin = settings.origins.get(`projects.${root}`)
   const rules = settings.values.projects[root]?.allow ?? []
-  return rules.map((rule) => ({ rule, from: `${origin ? originText(origin) : 'your settings'}, for this project` }))
+  return rules.map((rule) => ({ rule, from: originText(origin, true) }))
 }
 
 /** How often the user has answered requests with this rule. Empty if never in the sessions that are read. */
@@ -132,12 +133,6 @@ function isPermission(line: Line): line is PermissionRecord {
 /** As in a settings file. */
 function ruleText({ type, match }: Rule): string {
   return `${type} ${typeof match === 'string' ? match : match.join(' ')}`
-}
-
-function originText({ layer, file, line, variable }: Origin): string {
-  if (variable !== undefined) return variable
-  if (file !== undefined) return line === undefined ? file : `${file}:${line}`
-  return layer === 'flags' ? 'the command line' : layer
 }
 
 function agoText(time: string, now: number): string {

@@ -19,6 +19,7 @@ import type {
 import { sessionCommands, usageCommands } from '../table/sessions.ts'
 import { contextOverview } from './context-overview.ts'
 import { acceptProposal, permissionOverview } from './permission-overview.ts'
+import { remember, rememberedSettings } from './remembered.ts'
 import { reviewServers } from './server-review.ts'
 
 export interface ServicesOptions {
@@ -61,6 +62,8 @@ export function chatServices({ io, store, host, cwd }: ServicesOptions): ChatSer
       const { source, notes } = await credentials.store(provider, key)
       return source === 'keyring' ? `Stored the key for ${provider} in the system keyring.` : (notes.at(-1) ?? '')
     },
+    remember: (choices, where) => remember(choices, where, { io, cwd }),
+    remembered: () => rememberedSettings({ io, cwd }),
     release: (sessionId) => host.sessions.release(sessionId),
   }
 }

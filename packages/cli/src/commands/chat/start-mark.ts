@@ -10,13 +10,22 @@ export interface Start {
   terminal: Omit<ChatLook, 'color'>
 }
 
+interface Mark extends Start {
+  stamp: number
+  /** Projects with a theme of their own. */
+  themed: string[]
+  /** The one among them that the theme is from. */
+  project?: string
+}
+
 const fileName = 'chat-start.json'
 
 /** Undefined if there may be questions: this is the first chat, settings or keys have changed, or a folder needs trust. */
 export async function readStart(io: Io): Promise<Start | undefined> {
   try {
-    const mark = JSON.parse(await readFile(join(placesOf(io).state, fileName), 'utf8')) as Start & { stamp?: unknown }
-    const isTheSame = mark.stamp === (await stampOf(io)) && !(await mayHaveToBeTrusted(io.cwd))
+    const mark = JSON.parse(await readFile(join(placesOf(io).state, fileName), 'utf8')) as Mark
+    const isTheSame =
+      mark.stamp === (await stampOf(io)) && hasTheme(mark, io.cwd) && !(await mayHaveToBeTrusted(io.cwd))
     return isTheSame ? { terminal: mark.terminal } : undefined
   } catch {
     return undefined // missing or unreadable
@@ -30,13 +39,25 @@ export async function rememberStart(
 ): Promise<void> {
   if (settings.problems.length > 0 || trust.state !== 'nothing-to-trust') return
   const { state } = placesOf(io)
-  const mark = { stamp: await stampOf(io), terminal: settings.values.terminal }
+  const { terminal, projects } = settings.values
+  const themed = Object.keys(projects).filter((root) => projects[root]?.theme !== undefined)
+  const { root } = trust.project
+  const mark: Mark = {
+    ...{ stamp: await stampOf(io), terminal, themed },
+    ...(themed.includes(root) && { project: root }),
+  }
   try {
     await mkdir(state, { recursive: true, mode: 0o700 })
     await writeFile(join(state, fileName), `${JSON.stringify(mark)}\n`, { mode: 0o600 })
   } catch {
     // Only the next start is a little slower.
   }
+}
+
+/** Whether the theme of the mark is that of this folder. */
+function hasTheme({ themed, project }: Mark, cwd: string): boolean {
+  const isIn = (root: string): boolean => cwd === root || cwd.startsWith(root.endsWith('/') ? root : `${root}/`)
+  return themed.findLast((root) => isIn(root)) === project
 }
 
 export async function forgetStart(io: Io): Promise<void> {

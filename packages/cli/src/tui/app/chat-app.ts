@@ -25,6 +25,7 @@ import { slashTable } from '../chat/slash-table.ts'
 import { Ticker } from '../chat/activities.ts'
 import { isThemeName, themeNames } from '../theme.ts'
 import type { Remarks } from '../chat/remarks.ts'
+import type { SessionActions } from '../chat/session-actions.ts'
 
 /** The chat on a screen: draws it, runs until the user quits, and restores the terminal. */
 export class ChatApp {
@@ -202,7 +203,7 @@ function assembleChat(options: ChatOptions, terminal: Terminal): ChatParts {
     blocked: new BlockedWrites({ ...core, ask: openers.ask }),
     machine: machineCommands(options, core, openers),
     send: (text) => sender.send(text),
-    look: screenLook({ appearance, composer, pane, remarks, chooseTheme, onTheme }),
+    look: screenLook({ appearance, composer, pane, remarks, actions, chooseTheme, onTheme }),
   })
   const sender = new Sender({
     ...core,
@@ -360,17 +361,19 @@ interface ScreenLookOptions {
   composer: Pick<Composer, 'isVim' | 'setVim'>
   pane: Pick<TranscriptPane, 'toggleDetails'>
   remarks: Remarks
+  actions: SessionActions
   chooseTheme: () => Promise<void>
   onTheme: () => void
 }
 
-function screenLook({ appearance, composer, pane, remarks, chooseTheme, onTheme }: ScreenLookOptions): Look {
+function screenLook({ appearance, composer, pane, remarks, actions, chooseTheme, onTheme }: ScreenLookOptions): Look {
   return {
     async theme(name) {
       if (name === '') return chooseTheme()
       if (!isThemeName(name)) return remarks.warn(`There is no theme ${name}. Themes: ${themeNames.join(', ')}.`)
       appearance.change(name)
       onTheme()
+      await actions.remember({ theme: name })
     },
     vim() {
       composer.setVim(!composer.isVim)

@@ -134,6 +134,7 @@ export class PanelOpeners implements Chooser {
       onChoose: (name) => {
         change(name)
         this.close()
+        void this.#options.actions.remember({ theme: name })
       },
       onClose: () => {
         change(before)

@@ -1,4 +1,5 @@
 import type { SessionChange } from '@tapetree/client'
+import type { RememberedChoices } from '../chat-services.ts'
 import type { ChatOptions } from '../chat-options.ts'
 import { History } from '../input/history.ts'
 import { Images, type ImagesOptions } from '../input/images.ts'
@@ -42,7 +43,9 @@ export function assembleCore(
   const remarks = new Remarks(onRemark, onRemarkGone)
   const activities = new Activities({ now, onChange: onActivity })
   const life = new ChatLife({ source, first, session, activities, ...(signal && { signal }) })
-  const actions = new SessionActions({ source, session, remarks, activities })
+  const { services } = options
+  const remember = services && (async (choices: RememberedChoices) => (await services()).remember(choices, 'project'))
+  const actions = new SessionActions({ source, session, remarks, activities, remember })
   const interrupts = new Interrupts({ now, actions, remarks, life })
   const keep = imageKeeper({ session, source, activities, whenOpen: life.whenOpen })
   const [history, images] = [new History(options.historyFile), new Images({ cwd, home, keep })]

@@ -8,6 +8,8 @@ import {
   type ContextOverview,
   type ListedRule,
   type ProposedRule,
+  type RememberedName,
+  type RememberedSetting,
   type ReviewedServer,
 } from '../chat-services.ts'
 import type { Activities } from './activities.ts'
@@ -178,6 +180,26 @@ export class MachineCommands {
     }
   }
 
+  /** What new sessions start with, and where it comes from. A choice can be used everywhere, or forgotten here. */
+  async config(): Promise<void> {
+    const { services, ask, remarks } = this.#options
+    for (;;) {
+      const setting = await ask(settingsQuestion(await this.#wait('Reading settings', services.remembered())))
+      if (!setting || setting === 'close') return
+      const answer = await ask(settingQuestion(setting))
+      const { name, value } = setting
+      if (answer === 'everywhere') {
+        await services.remember({ [name]: value }, 'everywhere')
+        await services.remember({ [name]: null }, 'project')
+        remarks.say(`New sessions use ${settingTitles[name]} ${harmlessLine(value ?? '')} everywhere.`)
+      }
+      if (answer === 'forget') {
+        await services.remember({ [name]: null }, 'project')
+        remarks.say(`Forgot the ${settingTitles[name]} of this project.`)
+      }
+    }
+  }
+
   /** Settings are read when a session is opened. False if other screens or a run use the session. */
   async #reopen(sessionId: string): Promise<boolean> {
     const { services, session, actions } = this.#options
@@ -279,6 +301,55 @@ function serverQuestion({ name, state, says, tools }: ReviewedServer): Question<
       close,
       ...(state === 'changed'
         ? [{ value: 'accept' as const, label: 'Accept', detail: 'the model gets these descriptions' }]
+        : []),
+    ],
+  }
+}
+
+const settingTitles: Record<RememberedName, string> = {
+  model: 'model',
+  thinkingLevel: 'thinking level',
+  mode: 'permission mode',
+  theme: 'theme',
+}
+
+function settingsQuestion(settings: readonly RememberedSetting[]): Question<RememberedSetting | 'close'> {
+  return {
+    title: 'Settings of new sessions',
+    intro: ['What you choose with /model, /thinking, /mode and /theme is remembered for this project.', ''],
+    choices: [
+      ...settings.map((setting) => ({
+        value: setting,
+        label: `${settingTitles[setting.name]}: ${harmlessLine(setting.value ?? 'not chosen')}`,
+        detail: `from ${harmlessLine(setting.from)}`,
+      })),
+      close,
+    ],
+  }
+}
+
+function settingQuestion({
+  name,
+  value,
+  from,
+  isOfProject,
+}: RememberedSetting): Question<'everywhere' | 'forget' | 'close'> {
+  return {
+    title: `${settingTitles[name]}: ${harmlessLine(value ?? 'not chosen')}`,
+    intro: [`It comes from ${harmlessLine(from)}.`, ''],
+    choices: [
+      close,
+      ...(value === undefined
+        ? []
+        : [{ value: 'everywhere' as const, label: 'Use it everywhere', detail: 'where nothing else is chosen' }]),
+      ...(isOfProject
+        ? [
+            {
+              value: 'forget' as const,
+              label: 'Forget it in this project',
+              detail: 'the general setting applies again',
+            },
+          ]
         : []),
     ],
   }

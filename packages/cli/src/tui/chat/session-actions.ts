@@ -8,6 +8,7 @@ import {
   type OpenedSession,
   type SessionSource,
 } from '../../session-source.ts'
+import type { RememberedChoices } from '../chat-services.ts'
 import type { Activities } from './activities.ts'
 import type { CurrentSession } from './current-session.ts'
 import type { Remarks, Validity } from './remarks.ts'
@@ -17,7 +18,12 @@ export interface SessionActionsOptions {
   session: CurrentSession
   remarks: Remarks
   activities: Activities
+  /** Keeps a choice for new sessions in this project. Absent if there is no place for it. */
+  remember: ((choices: RememberedChoices) => Promise<void>) | undefined
 }
+
+/** Modes that a user chooses for a while: they are never remembered by themselves. */
+const passingModes: readonly string[] = ['plan', 'auto']
 
 const recent = 200
 
@@ -107,22 +113,42 @@ export class SessionActions {
     })
   }
 
+  /** Choices of model and thinking are kept for new sessions in this project. */
   async set(choice: Choice): Promise<void> {
-    await this.#with('Setting', (handle) => handle.set(choice))
+    const { model, thinkingLevel } = choice
+    await this.#with('Setting', async (handle) => {
+      await handle.set(choice)
+      await this.remember({
+        ...(model && { model: `${model.provider}/${model.modelId}` }),
+        ...(thinkingLevel && { thinkingLevel }),
+      })
+    })
+  }
+
+  /** A session goes on even if a choice cannot be kept. */
+  async remember(choices: RememberedChoices): Promise<void> {
+    if (Object.keys(choices).length === 0) return
+    try {
+      await this.#options.remember?.(choices)
+    } catch (error) {
+      this.#options.remarks.warn(`Not remembered: ${error instanceof Error ? error.message : String(error)}`)
+    }
   }
 
   async nextMode(): Promise<void> {
     const current = permissionModes.findIndex((mode) => mode === this.#options.session.handle?.state('config')?.mode)
-    await this.setMode(permissionModes[(current + 1) % permissionModes.length] ?? 'ask')
+    await this.setMode(permissionModes[(current + 1) % permissionModes.length] ?? 'ask', { isPassing: true })
   }
 
-  async setMode(name: string): Promise<void> {
+  /** Kept for new sessions in this project, unless the user only passes through it or it is meant for a while. */
+  async setMode(name: string, { isPassing = passingModes.includes(name) } = {}): Promise<void> {
     const mode = permissionModes.find((each) => each === name)
     const { remarks } = this.#options
     if (!mode) return remarks.warn(noSuch('mode', name, permissionModes))
     const current = (): string | null | undefined => this.#options.session.handle?.state('config')?.mode
     const before = current()
     await this.set({ mode })
+    if (!isPassing && current() !== undefined) await this.remember({ mode })
     remarks.say(`Permission mode: ${mode}.`, { while: () => current() === mode || current() === before })
   }
 

@@ -281,6 +281,18 @@ const behaviors: Record<SlashName, Behavior> = {
         })
     },
   },
+  config: {
+    does: 'shows where each choice comes from, and makes one the default',
+    check: async ({ terminal, services }) => {
+      const screen = await terminal.waitFor('model: maker/small')
+      expect(screen).toContain('from /config/settings.json:3, for this project')
+      terminal.press('1')
+      await terminal.waitFor('Use it everywhere')
+      terminal.press('2')
+      await terminal.waitFor('New sessions use model maker/small everywhere.')
+      expect(services.calls).toEqual(['remember everywhere {"model":"maker/small"}', 'remember project {"model":null}'])
+    },
+  },
   theme: {
     does: 'changes the colors',
     words: 'light',
@@ -366,4 +378,31 @@ test('? shows the sheet of keys if the prompt is empty, and is a letter otherwis
 test('the reference of slash commands and keys matches the tables (`npx vitest run -u` updates it)', async () => {
   await expect(slashPage()).toMatchFileSnapshot('../../../../../docs/reference/slash-commands.md')
   expect(slashPage()).toContain(`/${slashTable[0].name}`)
+})
+
+test('choices of model, thinking, mode and theme are remembered for the project; modes for a while are not', async () => {
+  const services = new ScriptedServices()
+  await using chat = startChat({
+    services: async () => services,
+    arrange: (handle, source) => {
+      handle.setState('config', { model: null, thinkingLevel: null, mode: 'ask' })
+      const small = { provider: 'maker', modelId: 'small', reference: 'maker/small', name: '' }
+      source.offered = [{ ...small, thinkingLevels: [], isUsable: true }]
+    },
+  })
+  const { terminal } = chat
+  await terminal.waitFor('Enter sends')
+  for (const command of ['/model small', '/thinking high', '/mode accept-edits', '/mode auto', '/theme light']) {
+    terminal.type(command)
+    terminal.press(keys.enter)
+  }
+  terminal.press(keys.shiftTab)
+  await expect
+    .poll(() => services.calls.toSorted())
+    .toEqual([
+      'remember project {"mode":"accept-edits"}',
+      'remember project {"model":"maker/small"}',
+      'remember project {"theme":"light"}',
+      'remember project {"thinkingLevel":"high"}',
+    ])
 })

@@ -86,6 +86,7 @@ export class SlashCommands {
         return this.#onMachine(name, (machine, sessionId) => machine[name](sessionId))
       case 'mcp':
       case 'usage':
+      case 'config':
         return this.#onMachine(name, (machine) => machine[name]())
       case 'share':
       case 'export':

@@ -29,6 +29,7 @@ export const slashTable = [
   { name: 'usage', says: 'show tokens and cost of this session and of the last days' },
   { name: 'login', argument: '[provider]', says: 'add a key for a provider' },
   { name: 'init', argument: '[wishes]', says: 'let the agent write AGENTS.md for this repository' },
+  { name: 'config', says: 'show model, thinking, mode and theme, and where each comes from' },
   { name: 'theme', argument: '[theme]', says: 'choose the color theme' },
   { name: 'vim', says: 'turn vim keys on or off' },
   { name: 'details', says: 'show or fold reasoning and tool output' },

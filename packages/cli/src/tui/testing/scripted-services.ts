@@ -69,6 +69,17 @@ export class ScriptedServices implements ChatServices {
     return 'It is stored.'
   }
 
+  async remember(choices: object, where: string): Promise<void> {
+    this.calls.push(`remember ${where} ${JSON.stringify(choices)}`)
+  }
+
+  async remembered(): ReturnType<ChatServices['remembered']> {
+    return [
+      { name: 'model', value: 'maker/small', from: '/config/settings.json:3, for this project', isOfProject: true },
+      { name: 'theme', value: 'dark', from: 'default', isOfProject: false },
+    ]
+  }
+
   async release(sessionId: string): Promise<void> {
     this.calls.push(`release ${sessionId}`)
   }
