@@ -1,5 +1,7 @@
 import type { Terminal } from '@earendil-works/pi-tui'
 import type { OpenedSession, SessionSource } from '../session-source.ts'
+import type { AskSecret } from './chat/enter-key.ts'
+import type { Ask } from './chat/rewinding.ts'
 import type { ChatServices } from './chat-services.ts'
 import type { ThemeName } from './theme.ts'
 
@@ -7,9 +9,9 @@ export interface ChatOptions {
   source: SessionSource
   /**
    * The first session; if undefined, shows the picker first. The screen is drawn while a promise is pending, and typed input is kept; if it
-   * rejects, so does the chat.
+   * rejects, so does the chat. A function asks the user first; if it resolves to undefined, the chat ends.
    */
-  first: OpenedSession | Promise<OpenedSession> | undefined
+  first: OpenedSession | Promise<OpenedSession> | ((ui: SetupUi) => Promise<OpenedSession | undefined>) | undefined
   /** Loaded on first use. Absent if the sessions are on a server. */
   services?: () => Promise<ChatServices>
   /** Sent as soon as the screen is drawn. */
@@ -36,6 +38,15 @@ export interface ChatOptions {
   now?: () => number
 }
 
+/** What can be asked and shown before there is a session. */
+export interface SetupUi {
+  ask: Ask
+  askSecret: AskSecret
+  say: (text: string) => void
+  /** Puts a message into the empty composer, to be sent or changed. */
+  suggest: (text: string) => void
+}
+
 export interface Notice {
   text: string
   /** If absent, the notice stays while the chat runs. */
@@ -44,6 +55,8 @@ export interface Notice {
 
 export interface ChatLook {
   theme: ThemeName
+  /** Nobody has chosen the theme: it follows the background of the terminal. */
+  detectsTheme?: boolean
   vim: boolean
   /** Never redraws: only adds lines. */
   screenReader: boolean

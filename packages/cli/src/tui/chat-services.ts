@@ -22,8 +22,8 @@ export interface ChatServices {
   /** Writes a session to a new file in the working folder, without secrets. */
   share(sessionId: string, format: ShareFormat): Promise<SharedFile>
   providers(): Promise<KeyProvider[]>
-  /** Undefined if the provider accepts the key; otherwise a sentence. */
-  checkKey(provider: string, key: string): Promise<string | undefined>
+  /** Undefined if the provider accepts the key. */
+  checkKey(provider: string, key: string): Promise<KeyProblem | undefined>
   /** Returns a sentence that says where the key is. */
   storeKey(provider: string, key: string): Promise<string>
   /** Keeps choices for new sessions: in this project, or wherever nothing else is chosen. Null forgets one. */
@@ -146,6 +146,13 @@ export interface SharedFile {
   bytes: number
   /** How many secrets were removed. */
   redacted: number
+}
+
+/** Why a key is not known to be right. */
+export interface KeyProblem {
+  message: string
+  /** False if the provider could not be asked. */
+  isRefused: boolean
 }
 
 export interface KeyProvider {

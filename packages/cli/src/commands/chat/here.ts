@@ -6,9 +6,10 @@ import { openStore } from '../../host/open-store.ts'
 import { surroundingsOf, type Surroundings } from '../../host/surroundings.ts'
 import { write, askLine, stylesFor, type Io } from '../../command-line/io.ts'
 import { placesOf } from '../../host/places.ts'
-import type { ChatEnd, ChatOptions, Notice } from '../../tui/chat-options.ts'
+import type { ChatEnd, ChatLook, ChatOptions, Notice, SetupUi } from '../../tui/chat-options.ts'
 import type { ChatServices } from '../../tui/chat-services.ts'
-import { rememberStart } from './start-mark.ts'
+import { firstSuggestion, modelOnScreen, needsTrust, trustOnScreen, type WayOnScreen } from './first-run.ts'
+import { lookIn, rememberStart } from './start-mark.ts'
 import {
   choiceOf,
   flagsOf,
@@ -56,8 +57,10 @@ interface ChatParts {
 /** Also for `attach`, which only names a session. */
 export async function chatWith(wanted: WantedSession, { store, invocation, io, prompt }: ChatParts): Promise<ExitCode> {
   const cwd = ('session' in wanted ? wanted.session.cwd : undefined) ?? io.cwd
-  const trust = await askTrust(cwd, io)
   const flags = flagsOf(invocation)
+  const asked = await questionsOnScreen(wanted, { cwd, invocation, io })
+  if (asked) return chatAfterQuestions(wanted, { ...asked, store, invocation, io, prompt, cwd })
+  const trust = await askTrust(cwd, io)
   const around = await surroundingsOf(io, { cwd, trust, flags })
   let typed = textOption(invocation, 'model')
   if (wanted.type === 'new' && typed === undefined) {
@@ -79,7 +82,7 @@ export async function chatWith(wanted: WantedSession, { store, invocation, io, p
     const soFar = problems.take()
     const isAsWritten = model === undefined && soFar.length === 0
     if (wanted.type === 'new' && isAsWritten) await rememberStart(io, { settings, trust })
-    const look = lookOf(invocation, settings.values.terminal, io)
+    const look = lookOf(invocation, lookIn(settings), io)
     const notices = noticesOf({ first, settings, trust, problems: soFar })
     const remarks: ChatOptions['remarks'] = (tell) => problems.listen(tell)
     const services = async (): Promise<ChatServices> =>
@@ -90,6 +93,72 @@ export async function chatWith(wanted: WantedSession, { store, invocation, io, p
     await sayGoodbye(end?.sessionId, discarded, io)
   }
   return exitCodes.ok
+}
+
+interface Asked {
+  trust: ProjectTrust
+  settings: LoadedSettings
+  look: ChatLook
+}
+
+/** Set if there are questions that the chat asks on its screen. A screen reader hears them line by line, before the chat. */
+async function questionsOnScreen(
+  wanted: WantedSession,
+  { cwd, invocation, io }: { cwd: string; invocation: Invocation; io: Io },
+): Promise<Asked | undefined> {
+  if (wanted.type === 'pick' || textOption(invocation, 'model') !== undefined) return undefined
+  const around = await surroundingsOf(io, { cwd, flags: flagsOf(invocation) })
+  const { trust, settings } = around
+  const look = lookOf(invocation, lookIn(settings), io)
+  if (look.screenReader) return undefined
+  const isOpen = needsTrust(trust) || (wanted.type === 'new' && (await whyNoModel(around)) !== undefined)
+  return isOpen ? { trust, settings, look } : undefined
+}
+
+/** Draws the screen first, and asks there. */
+async function chatAfterQuestions(
+  wanted: WantedSession,
+  { trust, settings, look, store, invocation, io, prompt, cwd }: ChatParts & Asked & { cwd: string },
+): Promise<ExitCode> {
+  const flags = flagsOf(invocation)
+  const problems = new ChatProblems()
+  const host = await openChatHost({ io, store, flags, problems })
+  const around = (): Promise<Surroundings> => surroundingsOf(io, { cwd, flags })
+  const source = localSource({
+    ...{ host, store, cwd },
+    models: async () => offeredModels((await around()).registry),
+  })
+  const { chatServices } = await import('./services.ts')
+  const services = chatServices({ io, store, host, cwd })
+  let way: WayOnScreen = 'chat'
+  const first = async (ui: SetupUi): Promise<OpenedSession | undefined> => {
+    const run = { ui, io, cwd, services }
+    await trustOnScreen(trust, run)
+    const problem = wanted.type === 'new' ? await whyNoModel(await around()) : undefined
+    if (problem !== undefined) way = await modelOnScreen(problem, run)
+    if (way !== 'chat') return undefined
+    const opened = await openWanted(wanted, source)
+    if (opened && opened.access.type !== 'read-only' && wanted.type !== 'new') await opened.handle.set(choiceOf(flags))
+    if (problem !== undefined && prompt === '') ui.suggest(await firstSuggestion(cwd))
+    return opened
+  }
+  let end: ChatEnd | undefined
+  try {
+    const notices = noticesOf({ first: undefined, settings, problems: problems.take() })
+    const remarks: ChatOptions['remarks'] = (tell) => problems.listen(tell)
+    const shown = { source, first, services: async () => services, look, notices, remarks, prompt, host }
+    end = await showChat({ io, cwd, ...shown })
+  } finally {
+    const discarded = await closeChat(source, { host, store })
+    await sayGoodbye(end?.sessionId, discarded, io)
+  }
+  return afterScreen(way, invocation, io)
+}
+
+async function afterScreen(way: WayOnScreen, invocation: Invocation, io: Io): Promise<ExitCode> {
+  if (way !== 'tour') return way === 'leave' ? exitCodes.noModel : exitCodes.ok
+  const { tour } = await import('../setup/tour.ts')
+  return tour({ ...invocation, values: {}, positionals: [] }, io)
 }
 
 async function findModel({ registry }: Surroundings, typed: string): Promise<ModelReference> {

@@ -43,6 +43,7 @@ export function lookOf(invocation: Invocation, terminal: Omit<ChatLook, 'color'>
   const theme = textOption(invocation, 'theme') as ChatLook['theme'] | undefined
   return {
     theme: theme ?? terminal.theme,
+    detectsTheme: theme === undefined && terminal.detectsTheme === true,
     vim: flag(invocation, 'vim') || terminal.vim,
     screenReader: flag(invocation, 'screen-reader') || terminal.screenReader,
     altScreen: !flag(invocation, 'no-alt-screen') && terminal.altScreen,

@@ -11,6 +11,7 @@ import { surroundingsOf } from '../../host/surroundings.ts'
 import type {
   BackgroundJob,
   ChatServices,
+  KeyProblem,
   KeyProvider,
   ShareFormat,
   SharedFile,
@@ -111,21 +112,24 @@ async function newPath(base: string, ending: string): Promise<string> {
   }
 }
 
+/** Those that the user has added come first. */
 async function keyProviders(io: Io, cwd: string): Promise<KeyProvider[]> {
-  const { registry } = await surroundingsOf(io, { cwd })
+  const { registry, settings } = await surroundingsOf(io, { cwd })
+  const own = new Set(Object.keys(settings.values.providers))
   const usable = new Set(
     (await registry.list()).filter(({ key }) => key.type === 'found').map(({ provider }) => provider),
   )
   return registry.providers
     .filter(({ keyVariables }) => keyVariables.length > 0)
     .map(({ id, name }) => ({ id, name, hasKey: usable.has(id) }))
+    .sort((left, right) => Number(own.has(right.id)) - Number(own.has(left.id)))
 }
 
 async function checkKey(
   { provider, key }: { provider: string; key: string },
   io: Io,
   cwd: string,
-): Promise<string | undefined> {
+): Promise<KeyProblem | undefined> {
   const { settings } = await surroundingsOf(io, { cwd })
   const registry = createModelRegistry({
     providers: settings.values.providers,
@@ -133,7 +137,7 @@ async function checkKey(
     env: {},
   })
   const check = await registry.validateKey(provider, { signal: io.signal })
-  return check.type === 'ok' ? undefined : check.message
+  return check.type === 'ok' ? undefined : { message: check.message, isRefused: check.type === 'refused' }
 }
 
 /** The JSON result of a command, run without a terminal. Rejects with its failure. */

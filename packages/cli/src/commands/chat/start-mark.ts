@@ -39,11 +39,11 @@ export async function rememberStart(
 ): Promise<void> {
   if (settings.problems.length > 0 || trust.state !== 'nothing-to-trust') return
   const { state } = placesOf(io)
-  const { terminal, projects } = settings.values
+  const { projects } = settings.values
   const themed = Object.keys(projects).filter((root) => projects[root]?.theme !== undefined)
   const { root } = trust.project
   const mark: Mark = {
-    ...{ stamp: await stampOf(io), terminal, themed },
+    ...{ stamp: await stampOf(io), terminal: lookIn(settings), themed },
     ...(themed.includes(root) && { project: root }),
   }
   try {
@@ -52,6 +52,11 @@ export async function rememberStart(
   } catch {
     // Only the next start is a little slower.
   }
+}
+
+/** The appearance in the settings. A theme that nobody has chosen follows the terminal. */
+export function lookIn({ values, origins }: LoadedSettings): Omit<ChatLook, 'color'> {
+  return { ...values.terminal, detectsTheme: origins.get('terminal.theme')?.layer === 'built-in' }
 }
 
 /** Whether the theme of the mark is that of this folder. */

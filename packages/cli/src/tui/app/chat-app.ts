@@ -23,7 +23,7 @@ import { SessionLines } from './session-lines.ts'
 import { SlashCommands, type Look } from '../chat/slash-commands.ts'
 import { slashTable } from '../chat/slash-table.ts'
 import { Ticker } from '../chat/activities.ts'
-import { isThemeName, themeNames } from '../theme.ts'
+import { isThemeName, themeNames, type ThemeName } from '../theme.ts'
 import type { Remarks } from '../chat/remarks.ts'
 import type { SessionActions } from '../chat/session-actions.ts'
 
@@ -83,6 +83,16 @@ export class ChatApp {
     tui.start()
     attention.start()
     tui.renderNow()
+    if (this.#options.look.detectsTheme) this.#parts.remarks.watch(this.#detectTheme())
+  }
+
+  /** Asks the terminal for its background, and uses the light theme on a light one. */
+  async #detectTheme(): Promise<void> {
+    const { tui, setTheme } = this.#parts
+    const color = await tui.queryTerminalBackgroundColor({ timeoutMs: answerMs })
+    if (!color || this.#isRestored) return
+    const { r, g, b } = color
+    if (0.299 * r + 0.587 * g + 0.114 * b > middleGray) setTheme('light')
   }
 
   #begin(): void {
@@ -98,8 +108,13 @@ export class ChatApp {
   }
 }
 
+/** How long a terminal may take to tell its background. Over a slow line it takes longer than one on this machine. */
+const answerMs = 2000
+const middleGray = 128
+
 /** The parts that the chat itself uses. */
 interface ChatParts extends ChatCore {
+  setTheme: (name: ThemeName) => void
   draft: DraftFile
   tui: TUI
   attention: Attention
@@ -140,6 +155,14 @@ function assembleChat(options: ChatOptions, terminal: Terminal): ChatParts {
       if (pane.scrolling?.isAtNewest) loaded.trim(handle)
       draw()
     },
+    ui: () => ({
+      ask: openers.ask,
+      askSecret: openers.askSecret,
+      suggest: (text) => {
+        if (composer.isEmpty) composer.text = text
+        draw()
+      },
+    }),
     onRemark: draw,
     onRemarkGone: draw,
     onActivity: draw,
@@ -272,7 +295,11 @@ function assembleChat(options: ChatOptions, terminal: Terminal): ChatParts {
     footer: (width) => lines.footer(width),
     onInput: (data) => keys.press(data),
   })
-  return { ...core, draft, tui, attention, drawing, screen, composer, openers, sender }
+  const setTheme = (name: ThemeName): void => {
+    appearance.change(name)
+    onTheme()
+  }
+  return { ...core, setTheme, draft, tui, attention, drawing, screen, composer, openers, sender }
 }
 
 function trueNotices({ notices = [] }: ChatOptions): string[] {

@@ -1,7 +1,7 @@
 import type { History } from '../input/history.ts'
 import { keyTable } from './key-actions.ts'
 import type { OpenerContext, Panel, PanelPlace } from './panel-place.ts'
-import type { AskSecret } from '../chat/machine-commands.ts'
+import type { AskSecret } from '../chat/enter-key.ts'
 import type { Question, Rewinding } from '../chat/rewinding.ts'
 import type { Chooser } from '../chat/slash-commands.ts'
 import { slashTable } from '../chat/slash-table.ts'

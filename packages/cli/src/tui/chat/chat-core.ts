@@ -1,12 +1,13 @@
 import type { SessionChange } from '@tapetree/client'
 import type { RememberedChoices } from '../chat-services.ts'
-import type { ChatOptions } from '../chat-options.ts'
+import type { ChatOptions, SetupUi } from '../chat-options.ts'
 import { History } from '../input/history.ts'
 import { Images, type ImagesOptions } from '../input/images.ts'
 import { Activities } from './activities.ts'
 import { ChatLife, Interrupts, type EnterKey } from './chat-life.ts'
 import { CurrentSession } from './current-session.ts'
-import type { AskSecret, MachineCommands } from './machine-commands.ts'
+import type { AskSecret } from './enter-key.ts'
+import type { MachineCommands } from './machine-commands.ts'
 import { Remarks } from './remarks.ts'
 import type { Ask } from './rewinding.ts'
 import { SessionActions } from './session-actions.ts'
@@ -32,17 +33,20 @@ export interface ChatCoreListeners {
   /** A remark is no longer true. */
   onRemarkGone?: () => void
   onActivity: () => void
+  /** For questions before the first session. */
+  ui: () => Omit<SetupUi, 'say'>
 }
 
 export function assembleCore(
   options: ChatOptions,
-  { onChange, onRemark, onRemarkGone, onActivity }: ChatCoreListeners,
+  { onChange, onRemark, onRemarkGone, onActivity, ui }: ChatCoreListeners,
 ): ChatCore {
   const { source, first, signal, cwd, home, now = Date.now } = options
   const session = new CurrentSession(onChange)
   const remarks = new Remarks(onRemark, onRemarkGone)
   const activities = new Activities({ now, onChange: onActivity })
-  const life = new ChatLife({ source, first, session, activities, ...(signal && { signal }) })
+  const setupUi = (): SetupUi => ({ ...ui(), say: (text) => remarks.say(text) })
+  const life = new ChatLife({ source, first, ui: setupUi, session, activities, ...(signal && { signal }) })
   const { services } = options
   const remember = services && (async (choices: RememberedChoices) => (await services()).remember(choices, 'project'))
   const actions = new SessionActions({ source, session, remarks, activities, remember })

@@ -1,4 +1,4 @@
-import type { ChatEnd, ChatOptions } from '../chat-options.ts'
+import type { ChatEnd, ChatOptions, SetupUi } from '../chat-options.ts'
 import type { Activities } from './activities.ts'
 import type { CurrentSession } from './current-session.ts'
 import type { Remarks } from './remarks.ts'
@@ -12,6 +12,8 @@ export interface EnterKey {
 export interface ChatLifeOptions extends Pick<ChatOptions, 'source' | 'first' | 'signal'> {
   session: CurrentSession
   activities: Activities
+  /** For questions before the first session. */
+  ui: () => SetupUi
 }
 
 export interface ChatSteps {
@@ -28,16 +30,21 @@ export class ChatLife {
   readonly #options: ChatLifeOptions
   readonly #ended = Promise.withResolvers<void>()
   #opening: Promise<void> | undefined
+  #isOver = false
 
   constructor(options: ChatLifeOptions) {
     this.#options = options
   }
 
-  readonly quit = (): void => this.#ended.resolve()
+  readonly quit = (): void => {
+    this.#isOver = true
+    this.#ended.resolve()
+  }
 
   /** If no session is shown yet, sending a message starts one. */
   readonly whenOpen = async (): Promise<void> => {
     await this.#opening
+    if (this.#isOver) throw new Error('The chat is closing.')
     const { session, source } = this.#options
     if (!session.handle) await session.show(await source.create())
   }
@@ -60,10 +67,11 @@ export class ChatLife {
   }
 
   #open(): void {
-    const { first, session, activities } = this.#options
+    const { first, session, activities, ui } = this.#options
     if (first === undefined) return
-    const opened = activities.track('Opening the session', Promise.resolve(first))
-    this.#opening = opened.then((each) => session.show(each))
+    const opened =
+      typeof first === 'function' ? first(ui()) : activities.track('Opening the session', Promise.resolve(first))
+    this.#opening = opened.then((each) => (each ? session.show(each) : this.quit()))
     this.#opening.catch((error: unknown) => this.#ended.reject(error))
   }
 }

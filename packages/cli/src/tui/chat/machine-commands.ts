@@ -14,6 +14,7 @@ import {
 } from '../chat-services.ts'
 import type { Activities } from './activities.ts'
 import type { CurrentSession } from './current-session.ts'
+import { enterKey, type AskSecret } from './enter-key.ts'
 import type { Remarks } from './remarks.ts'
 import type { Ask, Question } from './rewinding.ts'
 import type { SessionActions } from './session-actions.ts'
@@ -29,8 +30,6 @@ export interface MachineCommandsOptions {
   askSecret: AskSecret | undefined
   now: () => number
 }
-
-export type AskSecret = (question: { title: string; intro: readonly string[] }) => Promise<string | undefined>
 
 const usageDays = 7
 /** More does not fit on a screen together with the choices. */
@@ -166,18 +165,9 @@ export class MachineCommands {
       }))
     if (!chosen) return
     if (!askSecret) return remarks.say(`In a shell, run: tapetree login ${chosen.id}`)
-    let problem: string | undefined
-    for (;;) {
-      const intro = problem === undefined ? [] : [harmless(problem), '']
-      const key = await askSecret({ title: `Key for ${harmlessLine(chosen.name)}`, intro })
-      if (key === undefined) return remarks.say('No key was stored.')
-      problem = await this.#wait('Checking the key', services.checkKey(chosen.id, key))
-      if (problem !== undefined) continue
-      remarks.say(
-        `${harmlessLine(chosen.name)} accepts the key. ${await services.storeKey(chosen.id, key)} /model chooses a model.`,
-      )
-      return
-    }
+    const say = (text: string): void => remarks.say(`${text} /model chooses a model.`)
+    const entered = await enterKey({ ask, askSecret, say, services, providers: [chosen] })
+    if (!entered) remarks.say('No key was stored.')
   }
 
   /** What new sessions start with, and where it comes from. A choice can be used everywhere, or forgotten here. */

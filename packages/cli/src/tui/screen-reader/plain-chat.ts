@@ -43,6 +43,12 @@ export class PlainChat {
       onChange: (change) => this.#changed(change),
       onRemark: (text) => input.interrupt(text.split('\n')),
       onActivity: () => undefined,
+      ui: () => ({
+        ask: chooser.ask,
+        // What is typed here is read aloud.
+        askSecret: async () => undefined,
+        suggest: (text) => (input.text = text),
+      }),
     })
     const choose = (choice: NumberedChoice): void => this.#choose(choice)
     const say = (lines: readonly string[]): void => input.interrupt(lines)

@@ -60,8 +60,9 @@ export class ScriptedServices implements ChatServices {
     ]
   }
 
-  async checkKey(_provider: string, key: string): Promise<string | undefined> {
-    return key === 'right-key' ? undefined : 'The provider does not accept the key.'
+  async checkKey(_provider: string, key: string): ReturnType<ChatServices['checkKey']> {
+    if (key === 'right-key') return undefined
+    return { message: 'The provider does not accept the key.', isRefused: key !== 'offline-key' }
   }
 
   async storeKey(provider: string, key: string): Promise<string> {
