@@ -14,7 +14,8 @@ import { Keys } from './keys.ts'
 import { LoadedEntries } from '../chat/current-session.ts'
 import { PanelOpeners } from './panel-openers.ts'
 import { PanelPlace } from './panel-place.ts'
-import { ScrollbackPane, ScrollingPane, type TranscriptPane } from './transcript-pane.ts'
+import { LatePane } from './late-pane.ts'
+import type { TranscriptPane } from './transcript-pane.ts'
 import { BlockedWrites } from '../chat/blocked-writes.ts'
 import { Rewinding } from '../chat/rewinding.ts'
 import { planLines } from '../views/plan-lines.ts'
@@ -177,7 +178,8 @@ function assembleChat(options: ChatOptions, terminal: Terminal): ChatParts {
     if (handle) remarks.watch(actions.attempt('Loading older messages', () => handle.loadOlder()))
   }
   const shown = { theme, now, onChange: draw, taskNews: (about: string) => lines.taskNews(about) }
-  const pane = look.altScreen ? new ScrollingPane({ ...shown, onOlder }) : new ScrollbackPane(shown)
+  const onProblem = (error: unknown): void => remarks.fail(error)
+  const pane = new LatePane({ ...shown, onOlder, isScrolling: look.altScreen, onProblem })
   const { historyFile } = options
   const draft = new DraftFile({
     folder: historyFile === undefined ? undefined : join(dirname(historyFile), 'drafts'),

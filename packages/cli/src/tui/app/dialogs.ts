@@ -1,4 +1,4 @@
-import { isQuestion, type RequestAnswer, type OpenQuestion, type SessionHandle } from '@tapetree/client'
+import type { RequestAnswer, OpenQuestion, SessionHandle } from '@tapetree/client'
 import { harmlessLine } from '../../text/harmless.ts'
 import { openMatters } from '../panels/open-matters.ts'
 import type { Theme } from '../theme.ts'
@@ -34,6 +34,8 @@ export class Dialogs {
   readonly #later = new Set<string>()
   readonly #answered = new Set<string>()
   #isOpening = false
+  /** Loaded with the first request. */
+  #isQuestion: (request: OpenQuestion) => boolean = () => false
 
   constructor(options: DialogsOptions) {
     this.#options = options
@@ -78,6 +80,10 @@ export class Dialogs {
     this.#close()
   }
 
+  #permissionsIn(requests: readonly OpenQuestion[]): OpenQuestion[] {
+    return requests.filter((request) => !this.#isQuestion(request))
+  }
+
   #pending(): readonly OpenQuestion[] {
     return this.#options.handle()?.transcript.permissions ?? []
   }
@@ -96,7 +102,7 @@ export class Dialogs {
   #follow(): void {
     const shown = this.#shown
     if (!shown) return
-    if (shown.type === 'permission') shown.panel.update(this.#pending().filter((request) => !isQuestion(request)))
+    if (shown.type === 'permission') shown.panel.update(this.#permissionsIn(this.#pending()))
     else if (shown.type === 'question') {
       const isOpen = this.#pending().some(({ requestId }) => requestId === shown.requestId)
       if (!isOpen) shown.panel.dismiss('This was answered on another screen.')
@@ -107,8 +113,10 @@ export class Dialogs {
     const waiting = this.#waiting()
     const [next] = waiting
     const runId = this.#leftBehind()
-    if (next && isQuestion(next)) await this.#openQuestion(next)
-    else if (next) await this.#openPermission(waiting.filter((request) => !isQuestion(request)))
+    // The protocol is large, and nothing else on the first screen needs it.
+    if (next) ({ isQuestion: this.#isQuestion } = await import('./open-question.ts'))
+    if (next && this.#isQuestion(next)) await this.#openQuestion(next)
+    else if (next) await this.#openPermission(this.#permissionsIn(waiting))
     else if (runId !== undefined) await this.#openResume(runId)
     if (this.#shown) this.#options.panels.ask(this.#shown.panel)
   }
@@ -174,7 +182,7 @@ export class Dialogs {
   #done(): void {
     const shown = this.#shown
     const isPutOff = this.#waiting().some((request) =>
-      shown?.type === 'question' ? request.requestId === shown.requestId : !isQuestion(request),
+      shown?.type === 'question' ? request.requestId === shown.requestId : !this.#isQuestion(request),
     )
     if (isPutOff) {
       this.postpone()

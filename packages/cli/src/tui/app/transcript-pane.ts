@@ -1,8 +1,7 @@
-import { emptyTranscript, type Transcript } from '@tapetree/session/view'
+import type { Transcript } from '@tapetree/session/view'
 import { truncateToWidth } from '@earendil-works/pi-tui'
 import type { Theme } from '../theme.ts'
-import { ShownItems, type ShownItemsOptions } from '../views/shown-items.ts'
-import { TranscriptView } from '../views/transcript-view.ts'
+import type { ShownItemsOptions } from '../views/shown-items.ts'
 
 /** Where the conversation is shown. */
 export interface TranscriptPane {
@@ -29,163 +28,22 @@ export interface Scrolling {
   find(words: string): boolean
 }
 
-/** All lines from an item on. */
-function linesFrom(items: ShownItems, from: number, width: number): string[] {
-  const lines: string[] = []
-  for (let index = from; index < items.count; index++) {
-    for (const line of items.linesAt(index, width)) lines.push(line)
-  }
-  return lines
-}
-
-function hasNothingToShow({ path, inFlight, lastError, damage }: Transcript): boolean {
+export function hasNothingToShow({ path, inFlight, lastError, damage }: Transcript): boolean {
   return path.items.length === 0 && inFlight.size === 0 && lastError === null && damage.lostLines === 0
 }
 
 /** Shown before the conversation has started. */
-function welcome(theme: Theme, width: number): string[] {
+export function welcome(theme: Theme, width: number): string[] {
   return ['', theme.heading(' tapetree'), ` ${theme.muted('Type what to do. /help lists keys and commands.')}`, ''].map(
     (line) => truncateToWidth(line, width),
   )
 }
 
-interface ScrollingPaneOptions {
+export interface PaneOptions {
   theme: Theme
   now: () => number
   taskNews?: ShownItemsOptions['taskNews']
   /** Requests older messages than those loaded. */
   onOlder: () => void
   onChange: () => void
-}
-
-const linesAtExit = 1000
-
-/** The conversation in a scrolling window, on the alternate screen. */
-export class ScrollingPane implements TranscriptPane {
-  readonly #options: ScrollingPaneOptions
-  #transcript: Transcript = emptyTranscript()
-  #view: TranscriptView
-  #sessionId: string | undefined
-  #rows = 1
-  readonly scrolling: Scrolling
-
-  constructor(options: ScrollingPaneOptions) {
-    this.#options = options
-    this.#view = new TranscriptView(options)
-    this.scrolling = this.#scrolling()
-  }
-
-  update(sessionId: string, transcript: Transcript): void {
-    if (sessionId !== this.#sessionId) {
-      this.#sessionId = sessionId
-      this.#view = new TranscriptView(this.#options)
-    }
-    this.#transcript = transcript
-    this.#view.update(transcript)
-  }
-
-  render(width: number, rows: number): string[] {
-    if (rows <= 0) return []
-    this.#rows = rows
-    if (hasNothingToShow(this.#transcript)) {
-      const lines = welcome(this.#options.theme, width)
-      return Array.from({ length: rows }, (_, row) => lines[row] ?? '')
-    }
-    this.#view.setRows(rows)
-    return this.#view.render(width)
-  }
-
-  /** The last message of the user and everything after it. */
-  lastLines(width: number): string[] {
-    if (hasNothingToShow(this.#transcript)) return []
-    const items = new ShownItems(this.#options)
-    items.update(this.#transcript)
-    const last = items.items.findLastIndex(({ type }) => type === 'user')
-    return linesFrom(items, Math.max(0, last), width).slice(-linesAtExit)
-  }
-
-  toggleDetails(): void {
-    this.#view.toggleDetails()
-    this.#options.onChange()
-  }
-
-  invalidate(): void {
-    this.#view.invalidate()
-  }
-
-  #scrolling(): Scrolling {
-    const view = (): TranscriptView => this.#view
-    const moved = (move: (view: TranscriptView) => unknown): void => {
-      move(this.#view)
-      this.#options.onChange()
-    }
-    const by = (lines: number): void => moved((each) => each.scrollBy(lines))
-    return {
-      get isAtNewest() {
-        return view().isAtEnd
-      },
-      by,
-      page: (direction) => by(direction * Math.max(1, this.#rows - 2)),
-      to: (place) => moved((each) => each.scrollTo(place)),
-      show: (entryId) => moved((each) => each.showItem(entryId)),
-      find: (words) => this.#view.find(words) !== undefined,
-    }
-  }
-}
-
-interface ScrollbackPaneOptions {
-  theme: Theme
-  now: () => number
-  taskNews?: ShownItemsOptions['taskNews']
-  onChange: () => void
-}
-
-/** How many items of a long conversation go to the scrollback of the terminal. */
-const itemsAtStart = 200
-
-/** The conversation in the scrollback of the terminal: renders all of it each time, and the terminal scrolls. */
-export class ScrollbackPane implements TranscriptPane {
-  readonly scrolling = undefined
-  readonly #options: ScrollbackPaneOptions
-  #transcript: Transcript = emptyTranscript()
-  #items: ShownItems
-  #sessionId: string | undefined
-  #from = 0
-
-  constructor(options: ScrollbackPaneOptions) {
-    this.#options = options
-    this.#items = this.#newItems()
-  }
-
-  update(sessionId: string, transcript: Transcript): void {
-    if (sessionId !== this.#sessionId) {
-      this.#sessionId = sessionId
-      this.#from = Math.max(0, transcript.path.items.length - itemsAtStart)
-      this.#items = this.#newItems()
-    }
-    this.#transcript = transcript
-    this.#items.update(transcript)
-  }
-
-  render(width: number): string[] {
-    if (hasNothingToShow(this.#transcript)) return welcome(this.#options.theme, width)
-    return linesFrom(this.#items, this.#from, width)
-  }
-
-  lastLines(width: number): string[] {
-    return hasNothingToShow(this.#transcript) ? [] : this.render(width)
-  }
-
-  toggleDetails(): void {
-    this.#items.toggle()
-    this.#options.onChange()
-  }
-
-  invalidate(): void {
-    this.#items.forget()
-  }
-
-  #newItems(): ShownItems {
-    return new ShownItems({ ...this.#options, keepsAll: true })
-  }
 }

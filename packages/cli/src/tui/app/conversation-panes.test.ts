@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { themeFor, type Theme } from '../theme.ts'
 import { ScriptedHandle } from '../testing/scripted-handle.ts'
-import { ScrollbackPane } from './transcript-pane.ts'
+import { ScrollbackPane } from './conversation-panes.ts'
 
 test('a conversation of any length is drawn once, and after that only its changes', () => {
   let dressed = 0
@@ -11,7 +11,7 @@ test('a conversation of any length is drawn once, and after that only its change
       return from[name as keyof Theme]
     },
   })
-  const pane = new ScrollbackPane({ theme, now: () => 0, onChange: () => undefined })
+  const pane = new ScrollbackPane({ theme, now: () => 0, onOlder: () => undefined, onChange: () => undefined })
   const handle = new ScriptedHandle()
   handle.user('How long is it?')
   pane.update('s', handle.transcript)

@@ -1,0 +1,1 @@
+export { isQuestion } from '@tapetree/client'
