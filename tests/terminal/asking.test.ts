@@ -51,3 +51,27 @@ test('a question of the model is answered from its options', async () => {
   await answer(chat, '2', 'A good choice.')
   expect(shownTo(await home.provider.request(2)).join('\n')).toContain('Blue')
 })
+
+test('a plan is shown as Markdown, a change is asked for in words, and an accepted plan ends plan mode', async () => {
+  const home = await testHome({ settings: { permissions: { mode: 'plan' } } })
+  const plan = (id: string, text: string): ReturnType<typeof call> =>
+    call({ id, name: 'exit_plan', input: { plan: text } })
+  home.provider.script(
+    plan('call_1', '## The plan\n\n1. Read **everything**.'),
+    plan('call_2', '## The plan\n\n1. Write a test first.'),
+    say('I begin.'),
+  )
+  const chat = await openChat({ home, rows: 40 })
+  send(chat, 'Plan it')
+  await chat.waitFor('The agent has a plan')
+  await chat.waitFor('Read everything.')
+  await answer(chat, '2', 'What should be different?')
+  chat.type('A test first')
+  await chat.waitFor('A test first')
+  chat.press('enter')
+  await chat.waitFor('Write a test first.')
+  expect(shownTo(await home.provider.request(2)).join('\n')).toContain('A test first')
+  await answer(chat, '1', 'I begin.')
+  await chat.waitFor('Enter sends')
+  expect(chat.screen()).not.toContain('· plan')
+})

@@ -143,9 +143,13 @@ export class Dialogs {
   }
 
   async #openQuestion(request: OpenQuestion): Promise<void> {
-    const { QuestionDialog } = await import('../panels/question-dialog.ts')
+    const [{ QuestionDialog }, { PlanDialog, isPlan }] = await Promise.all([
+      import('../panels/question-dialog.ts'),
+      import('../panels/plan-dialog.ts'),
+    ])
     const { theme, now } = this.#options
-    const panel = new QuestionDialog({
+    const Dialog = isPlan(request) ? PlanDialog : QuestionDialog
+    const panel = new Dialog({
       theme,
       request,
       now,

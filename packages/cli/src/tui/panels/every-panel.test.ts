@@ -12,6 +12,7 @@ import { ModelPicker } from './pickers.ts'
 import type { FramedPanel } from './parts/panel-frame.ts'
 import { PalettePanel } from './palette-panel.ts'
 import { SecretPanel } from './secret-panel.ts'
+import { PlanDialog } from './plan-dialog.ts'
 import { PermissionDialog } from './permission-dialog.ts'
 import { QuestionDialog } from './question-dialog.ts'
 import { QueuePanel } from './queue-panel.ts'
@@ -64,6 +65,7 @@ function panels(): Record<string, FramedPanel> {
       onSearch: noop,
       onClose,
     }),
+    PlanDialog: new PlanDialog({ theme, request, now, onAnswer, onClose }),
     SecretPanel: new SecretPanel({ theme, title: 'Key', intro: ['A sentence.'], onSubmit: noop, onClose }),
     PermissionDialog: new PermissionDialog({
       theme,
