@@ -7,10 +7,11 @@ import {
   type Component,
   type TUI,
 } from '@earendil-works/pi-tui'
+import { counted } from '../../text/amounts.ts'
 import { harmless } from '../../text/harmless.ts'
 import type { Theme } from '../theme.ts'
 import type { Completion } from './completion.ts'
-import { vimKey, vimStart, type VimEffect, type VimState } from './vim-keys.ts'
+import { selectionOf, vimKey, vimStart, type VimEffect, type VimState } from './vim-keys.ts'
 
 export interface ComposerOptions {
   tui: TUI
@@ -64,7 +65,9 @@ export class Composer implements Component {
 
   /** In vim's insert mode, Escape only leaves the mode. */
   get takesEscape(): boolean {
-    return this.isCompleting || (this.#isVim && this.#vim.mode === 'insert')
+    const { mode, prefix, operator } = this.#vim
+    const isResting = mode === 'normal' && prefix === undefined && operator === undefined
+    return this.isCompleting || (this.#isVim && !isResting)
   }
 
   set isSubmitDisabled(isDisabled: boolean) {
@@ -101,7 +104,7 @@ export class Composer implements Component {
   }
 
   render(width: number): string[] {
-    const mode = this.#isVim && this.#vim.mode === 'normal' ? 'NORMAL' : ''
+    const mode = this.#vimLabel()
     this.#editor.label = [mode, this.#label].filter((each) => each !== '').join(' · ')
     return this.#editor.render(width)
   }
@@ -134,7 +137,13 @@ export class Composer implements Component {
 
   #takesVim(data: string): boolean {
     if (matchesKey(data, 'escape')) {
-      if (this.#vim.mode === 'normal' || this.isCompleting) return false
+      if (this.#vim.mode === 'normal' && this.#vim.prefix === undefined && this.#vim.operator === undefined)
+        return false
+      if (this.isCompleting) return false
+      if (this.#vim.mode !== 'insert') {
+        this.#vim = { ...vimStart, mode: 'normal', register: this.#vim.register, found: this.#vim.found }
+        return true
+      }
       this.#enterNormal()
       return true
     }
@@ -151,6 +160,13 @@ export class Composer implements Component {
     this.#vim = step.state
     for (const effect of step.effects) this.#apply(effect)
     return true
+  }
+
+  #vimLabel(): string {
+    if (!this.#isVim || this.#vim.mode === 'insert') return ''
+    if (this.#vim.mode === 'normal') return 'NORMAL'
+    const { from, to } = selectionOf(this.#vim, { text: this.#editor.getText(), cursor: this.#editor.offset })
+    return `VISUAL: ${counted(to - from, 'character')}`
   }
 
   /** Expands pasted parts, so that vim commands work on the whole text. */

@@ -52,6 +52,57 @@ test.each([
   expect(after(text, keys)).toBe(result)
 })
 
+test.each([
+  ['one\ntwo\nth|ree', 'gg', '|one\ntwo\nthree'],
+  ['one\ntwo\nth|ree', '2gg', 'one\n|two\nthree'],
+  ['one\ntwo\nth|ree\nfour', 'dgg', '|four'],
+  ['|a(b, c)', 'f,', 'a(b|, c)'],
+  ['|a(b, c)', 't,', 'a(|b, c)'],
+  ['a.b.c|.d', 'F.', 'a.b|.c.d'],
+  ['a.b.c|d', 'T.', 'a.b.|cd'],
+  ['|a.b.c.d', '2f.', 'a.b|.c.d'],
+  ['|a.b.c.d', 'f.;', 'a.b|.c.d'],
+  ['|a.b.c.d', 't.;', 'a.|b.c.d'],
+  ['a.b.c|.d', 'F.,', 'a.b.c|.d'],
+  ['|ab\ncd', 'fd', '|ab\ncd'],
+  ['|one, two', 'dt,', '|, two'],
+  ['|one, two', 'df,', '| two'],
+  ['|one, two', 'cf,', '| two (insert)'],
+  ['|one é two', 'dfé', '| two'],
+])('%j with %s finds %j', (text, keys, result) => {
+  expect(after(text, keys)).toBe(result)
+})
+
+test.each([
+  ['one tw|o three', 'ciw', 'one | three (insert)'],
+  ['one tw|o three', 'daw', 'one |three'],
+  ['one tw|o', 'daw', 'one|'],
+  ['say "one t|wo" now', 'ci"', 'say "|" now (insert)'],
+  ["say '|one' now", "da'", 'say | now'],
+  ['"a" b| "c"', 'di"', '"a" b "|"'],
+  ['f(a, g(b), |c)', 'di(', 'f(|)'],
+  ['f(a, g(b|), c)', 'dib', 'f(a, g(|), c)'],
+  ['x = {\n  |a\n}', 'da{', 'x = |'],
+  ['no brack|ets', 'di(', 'no brack|ets'],
+  ['one\ntw|o\n\nthree', 'dip', '|\nthree'],
+])('%j with the text object %s is %j', (text, keys, result) => {
+  expect(after(text, keys)).toBe(result)
+})
+
+test.each([
+  ['on|e two', 'vld', 'on|two'],
+  ['|one two', 'vec', '| two (insert)'],
+  ['one t|wo', 'vbx', 'one |o'],
+  ['one |two', 'vhhod', 'on|wo'],
+  ['one\nt|wo\nthree', 'Vd', 'one\n|three'],
+  ['one |two three', 'viwd', 'one | three'],
+  ['|one two', 'vey$p', 'one twoon|e'],
+  ['|one', 'vv', '|one'],
+  ['|abc', 'vfcd', '|'],
+])('%j after the selection %s is %j', (text, keys, result) => {
+  expect(after(text, keys)).toBe(result)
+})
+
 test('Enter and keys with Ctrl have no meaning in vim, and an unknown letter does nothing', () => {
   const place = { text: 'a', cursor: 0 }
   const normal: VimState = { ...vimStart, mode: 'normal' }

@@ -1,12 +1,24 @@
+import { findInLine, kindOf, textObject, type TextSpan } from './vim-objects.ts'
+
 export interface VimState {
-  readonly mode: 'insert' | 'normal'
+  readonly mode: 'insert' | 'normal' | 'visual'
   /** Digits typed before a command. */
   readonly count: string
   /** An operator that waits for its motion. */
-  readonly operator: 'd' | 'c' | 'y' | undefined
+  readonly operator: Operator | undefined
+  /** A key that waits for another one: `g`, `f`, or `i` of a text object. */
+  readonly prefix?: string | undefined
+  /** Where the selection of mode `visual` began. */
+  readonly anchor?: number | undefined
+  /** The selection takes whole lines. */
+  readonly takesLines?: boolean | undefined
+  /** The last `f`, `F`, `t` or `T`, for `;` and `,`. */
+  readonly found?: { key: string; target: string } | undefined
   /** The register: the text last deleted or copied. */
   readonly register: string
 }
+
+type Operator = 'd' | 'c' | 'y'
 
 export const vimStart: VimState = { mode: 'insert', count: '', operator: undefined, register: '' }
 
@@ -27,25 +39,138 @@ interface Place {
   cursor: number
 }
 
-/** One key in normal mode. Undefined if vim does not handle it, such as Enter or a key with Ctrl. */
+/** One key in normal or visual mode. Undefined if vim does not handle it, such as Enter or a key with Ctrl. */
 export function vimKey(state: VimState, key: string, place: Place): VimStep | undefined {
-  if (!/^[a-zA-Z0-9$^]$/.test(key)) return undefined
+  if (state.prefix !== undefined) return isCharacter(key) ? completed(state, key, place) : undefined
+  if (!/^[a-zA-Z0-9$^;,]$/.test(key)) return undefined
   if (/[1-9]/.test(key) || (key === '0' && state.count !== '')) {
     return { state: { ...state, count: (state.count + key).slice(0, 4) }, effects: [] }
   }
+  if (isPrefix(state, key)) return { state: { ...state, prefix: key }, effects: [] }
   const count = Math.max(1, Number(state.count))
+  const reach = (key === ';' || key === ',') && state.found ? foundAgain(state.found, key, { count, place }) : undefined
+  if (reach) return moved(state, reach, place)
+  if (state.mode === 'visual') return inSelection(state, { key, count, place })
   const rested: VimState = { ...state, count: '', operator: undefined }
   if (state.operator !== undefined) return operate(rested, state.operator, { key, count, place })
   if (key === 'd' || key === 'c' || key === 'y') return { state: { ...state, operator: key }, effects: [] }
+  if (key === 'v' || key === 'V') {
+    return { state: { ...rested, mode: 'visual', anchor: place.cursor, takesLines: key === 'V' }, effects: [] }
+  }
   const to = motion(key, count, place)
   if (to !== undefined) return { state: rested, effects: [{ type: 'move', to }] }
   return command(rested, { key, count, place }) ?? { state: rested, effects: [] }
+}
+
+/** The part of the text that mode `visual` has selected. */
+export function selectionOf({ anchor = 0, takesLines }: VimState, { text, cursor }: Place): TextSpan {
+  const [from, last] = [Math.min(anchor, cursor), Math.max(anchor, cursor)]
+  if (!takesLines) return { from, to: Math.min(text.length, last + 1) }
+  return { from: lineStart(text, from), to: Math.min(text.length, lineEnd(text, last) + 1) }
 }
 
 interface Keyed {
   key: string
   count: number
   place: Place
+}
+
+/** Where a motion leads, and what an operator on it takes. */
+interface Reach extends TextSpan {
+  cursor: number
+  isLines: boolean
+}
+
+function isCharacter(key: string): boolean {
+  return [...key].length === 1 && key >= ' ' && key !== '\u007f'
+}
+
+/** `i` and `a` begin a text object only after an operator, or in a selection. */
+function isPrefix({ operator, mode }: VimState, key: string): boolean {
+  if ('gfFtT'.includes(key)) return true
+  return (key === 'i' || key === 'a') && (operator !== undefined || mode === 'visual')
+}
+
+/** The second key of `gg`, `fx` or `iw`. If it means nothing, both are dropped. */
+function completed(state: VimState, key: string, place: Place): VimStep {
+  const { prefix = '', count: digits } = state
+  const next: VimState = { ...state, prefix: undefined }
+  const dropped: VimStep = { state: { ...next, count: '', operator: undefined }, effects: [] }
+  const { text, cursor } = place
+  const count = Math.max(1, Number(digits))
+  if (prefix === 'g') {
+    if (key !== 'g') return dropped
+    const to = repeated(count - 1, 0, (at) => Math.min(lineStart(text, text.length), lineEnd(text, at) + 1))
+    const [first, last] = [Math.min(to, cursor), Math.max(to, cursor)]
+    const lines = { from: lineStart(text, first), to: Math.min(text.length, lineEnd(text, last) + 1) }
+    return moved(next, { ...lines, cursor: to, isLines: true }, place)
+  }
+  if (prefix === 'i' || prefix === 'a') {
+    const span = textObject(prefix, key, text, cursor)
+    if (!span) return dropped
+    if (state.mode === 'visual') {
+      const selected: VimState = { ...next, count: '', anchor: span.from, takesLines: false }
+      return { state: selected, effects: [{ type: 'move', to: Math.max(span.from, span.to - 1) }] }
+    }
+    return moved(next, { ...span, cursor: span.from, isLines: false }, place)
+  }
+  const reach = found({ key: prefix, target: key }, { count, place })
+  return reach ? moved({ ...next, found: { key: prefix, target: key } }, reach, place) : dropped
+}
+
+function found(
+  { key, target }: { key: string; target: string },
+  { count, place }: Pick<Keyed, 'count' | 'place'>,
+): Reach | undefined {
+  const { text, cursor } = place
+  const to = findInLine({ key, target, count }, text, cursor)
+  if (to === undefined) return undefined
+  const isBack = to < cursor
+  return { from: Math.min(to, cursor), to: isBack ? cursor : to + 1, cursor: to, isLines: false }
+}
+
+/** `;` goes on, `,` goes back. After `t`, the character beside the cursor is not found again. */
+function foundAgain(
+  { key, target }: { key: string; target: string },
+  pressed: string,
+  { count, place }: Pick<Keyed, 'count' | 'place'>,
+): Reach | undefined {
+  const turned = key === key.toLowerCase() ? key.toUpperCase() : key.toLowerCase()
+  const way = pressed === ';' ? key : turned
+  const { text, cursor } = place
+  const isBeside = (way === 't' && text.startsWith(target, cursor + 1)) || (way === 'T' && text[cursor - 1] === target)
+  return found({ key: way, target }, { count: isBeside ? count + 1 : count, place })
+}
+
+/** Moves, or lets the waiting operator take what is in between. */
+function moved(state: VimState, reach: Reach, place: Place): VimStep {
+  const rested: VimState = { ...state, count: '', operator: undefined }
+  if (state.operator !== undefined && state.mode === 'normal') return operateOn(rested, state.operator, reach, place)
+  return { state: rested, effects: [{ type: 'move', to: reach.cursor }] }
+}
+
+/** A key while text is selected: motions extend the selection, operators take it. */
+function inSelection(state: VimState, { key, count, place }: Keyed): VimStep {
+  const rested: VimState = { ...state, count: '' }
+  const normal: VimState = { ...rested, mode: 'normal', anchor: undefined, takesLines: undefined }
+  const operator = ({ d: 'd', x: 'd', c: 'c', s: 'c', y: 'y' } as const)[key]
+  if (operator !== undefined) {
+    const span = selectionOf(state, place)
+    const step = operateOn(normal, operator, { ...span, cursor: span.from, isLines: state.takesLines === true }, place)
+    return operator === 'y' ? { ...step, effects: [{ type: 'move', to: span.from }] } : step
+  }
+  if (key === 'v' || key === 'V') {
+    const isSame = (key === 'V') === (state.takesLines === true)
+    return { state: isSame ? normal : { ...rested, takesLines: key === 'V' }, effects: [] }
+  }
+  if (key === 'o') {
+    return { state: { ...rested, anchor: place.cursor }, effects: [{ type: 'move', to: state.anchor ?? place.cursor }] }
+  }
+  if (key === 'j' || key === 'k') {
+    return { state: rested, effects: [{ type: 'vertical', lines: key === 'j' ? count : -count }] }
+  }
+  const to = motion(key, count, place)
+  return { state: rested, effects: to === undefined ? [] : [{ type: 'move', to }] }
 }
 
 function motion(key: string, count: number, { text, cursor }: Place): number | undefined {
@@ -109,9 +234,12 @@ function command(state: VimState, { key, count, place }: Keyed): VimStep | undef
   }
 }
 
-function operate(state: VimState, operator: 'd' | 'c' | 'y', { key, count, place }: Keyed): VimStep {
+function operate(state: VimState, operator: Operator, { key, count, place }: Keyed): VimStep {
   const reach = key === operator ? wholeLines(place, count) : spanOf(key, count, place)
-  if (!reach) return { state, effects: [] }
+  return reach ? operateOn(state, operator, { ...reach, cursor: reach.from }, place) : { state, effects: [] }
+}
+
+function operateOn(state: VimState, operator: Operator, reach: Reach, place: Place): VimStep {
   const register = place.text.slice(reach.from, reach.to)
   if (operator === 'y')
     return { state: { ...state, register: reach.isLines ? asLines(register) : register }, effects: [] }
@@ -188,32 +316,26 @@ function lineEnd(text: string, at: number): number {
 }
 
 function wordForward(text: string, at: number): number {
-  const kind = kindAt(text, at)
+  const kind = kindOf(text, at)
   let place = at
-  if (kind !== 'blank') while (place < text.length && kindAt(text, place) === kind) place++
-  while (place < text.length && kindAt(text, place) === 'blank') place++
+  if (kind !== 'blank') while (place < text.length && kindOf(text, place) === kind) place++
+  while (place < text.length && kindOf(text, place) === 'blank') place++
   return place
 }
 
 function wordBack(text: string, at: number): number {
   let place = at
-  while (place > 0 && kindAt(text, place - 1) === 'blank') place--
-  const kind = kindAt(text, place - 1)
-  while (place > 0 && kindAt(text, place - 1) === kind) place--
+  while (place > 0 && kindOf(text, place - 1) === 'blank') place--
+  const kind = kindOf(text, place - 1)
+  while (place > 0 && kindOf(text, place - 1) === kind) place--
   return place
 }
 
 /** On the last character of the word. */
 function wordEnd(text: string, at: number): number {
   let place = at + 1
-  while (place < text.length && kindAt(text, place) === 'blank') place++
-  const kind = kindAt(text, place)
-  while (place + 1 < text.length && kindAt(text, place + 1) === kind) place++
+  while (place < text.length && kindOf(text, place) === 'blank') place++
+  const kind = kindOf(text, place)
+  while (place + 1 < text.length && kindOf(text, place + 1) === kind) place++
   return Math.min(place, Math.max(0, text.length - 1))
-}
-
-function kindAt(text: string, at: number): 'blank' | 'word' | 'sign' {
-  const character = text[at] ?? ' '
-  if (/\s/.test(character)) return 'blank'
-  return /[\p{L}\p{N}_\ud800-\udfff]/u.test(character) ? 'word' : 'sign'
 }
