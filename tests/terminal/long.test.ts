@@ -30,6 +30,12 @@ test('a conversation of 10,000 entries opens at its end and scrolls', async () =
   expect(chat.screen()).not.toContain(`Entry ${entries} of many.`)
   chat.press('end')
   await chat.waitFor(`Entry ${entries} of many.`)
+  // The search goes through the whole session, also what is not loaded.
+  chat.press('ctrl-f')
+  await chat.waitFor('Find in the conversation')
+  send(chat, 'Entry 17 of')
+  await chat.waitFor('Match 1 of 1')
+  await chat.waitFor(/^> Entry 17 of many\./m)
 })
 
 test('Ctrl-F finds words further up, the wheel of the mouse scrolls, and Ctrl-R brings back what was typed', async () => {
@@ -47,6 +53,8 @@ test('Ctrl-F finds words further up, the wheel of the mouse scrolls, and Ctrl-R 
   await chat.waitFor('Find in the conversation')
   send(chat, 'line 7 of')
   await chat.waitFor(/^line 7 of the answer/m)
+  await chat.waitFor('Match 1 of 1')
+  await chat.waitFor(() => inverseText().includes('line 7 of'))
   chat.press('escape')
   await chat.waitFor((rows) => !rows.some((row) => row.includes('Find in the conversation')))
   chat.press('end')
@@ -60,4 +68,11 @@ test('Ctrl-F finds words further up, the wheel of the mouse scrolls, and Ctrl-R 
   await chat.waitFor((rows) => rows.filter((row) => row.includes('A question about wrens')).length > 0)
   chat.press('enter')
   await chat.waitFor((rows) => rows.slice(-6).some((row) => row.includes('A question about wrens')))
+
+  function inverseText(): string {
+    return chat
+      .cells()
+      .flatMap((row) => row.filter(({ inverse }) => inverse).map(({ text }) => text))
+      .join('')
+  }
 })

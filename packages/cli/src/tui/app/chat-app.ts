@@ -153,7 +153,8 @@ function assembleChat(options: ChatOptions, terminal: Terminal): ChatParts {
         isBusy: session.isBusy,
         requests: handle.transcript.permissions.map(({ requestId }) => requestId),
       })
-      if (pane.scrolling?.isAtNewest) loaded.trim(handle)
+      // A search loads older messages while a panel is open.
+      if (pane.scrolling?.isAtNewest && !panels.current) loaded.trim(handle)
       draw()
     },
     ui: () => ({
@@ -211,7 +212,7 @@ function assembleChat(options: ChatOptions, terminal: Terminal): ChatParts {
     appearance,
     cwd,
     onTheme,
-    onFind: (words) => pane.scrolling?.find(words) ?? false,
+    scrolling: () => pane.scrolling,
     onChooseText: (text) => (composer.text = text),
     onCommand: (text) => sender.send(text),
     onShowEntry: (entryId) => pane.scrolling?.show(entryId),

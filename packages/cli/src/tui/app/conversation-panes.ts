@@ -82,7 +82,11 @@ export class ScrollingPane implements TranscriptPane {
       page: (direction) => by(direction * Math.max(1, this.#rows - 2)),
       to: (place) => moved((each) => each.scrollTo(place)),
       show: (entryId) => moved((each) => each.showItem(entryId)),
-      find: (words) => this.#view.find(words) !== undefined,
+      get hasOlder() {
+        return view().hasOlder
+      },
+      find: (words, options) => this.#view.find(words, options),
+      endFind: () => moved((each) => each.endFind()),
     }
   }
 }

@@ -65,7 +65,11 @@ export class LatePane implements TranscriptPane {
       page: (direction) => loaded()?.page(direction),
       to: (place) => loaded()?.to(place),
       show: (entryId) => loaded()?.show(entryId),
-      find: (words) => loaded()?.find(words) ?? false,
+      get hasOlder() {
+        return loaded()?.hasOlder ?? false
+      },
+      find: (words, options) => loaded()?.find(words, options),
+      endFind: () => loaded()?.endFind(),
     }
   }
 }

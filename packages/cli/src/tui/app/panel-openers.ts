@@ -3,6 +3,7 @@ import { keyTable } from './key-actions.ts'
 import type { OpenerContext, Panel, PanelPlace } from './panel-place.ts'
 import type { AskSecret } from '../chat/enter-key.ts'
 import type { Question, Rewinding } from '../chat/rewinding.ts'
+import type { Scrolling } from './transcript-pane.ts'
 import type { Chooser } from '../chat/slash-commands.ts'
 import { slashTable } from '../chat/slash-table.ts'
 
@@ -10,7 +11,8 @@ export interface PanelOpenersOptions extends Omit<OpenerContext, 'open' | 'close
   rewinding: () => Rewinding
   panels: PanelPlace
   history: History
-  onFind: (words: string) => boolean
+  /** The conversation, if our screen scrolls it. */
+  scrolling: () => Scrolling | undefined
   onTheme: () => void
   onChooseText: (text: string) => void
   /** Runs a command as if the user had typed it. */
@@ -197,8 +199,24 @@ export class PanelOpeners implements Chooser {
 
   async find(): Promise<void> {
     const { FindPanel } = await import('../panels/find-panel.ts')
-    const { appearance, onFind } = this.#options
-    this.#open(new FindPanel({ theme: appearance.theme, onFind, onClose: this.close }))
+    const { appearance, session, onChange } = this.#options
+    const scrolling = this.#options.scrolling()
+    if (!scrolling) return
+    const panel = new FindPanel({
+      theme: appearance.theme,
+      onFind: (words, options) => scrolling.find(words, options),
+      loadOlder: async () => {
+        if (!scrolling.hasOlder || !session.handle) return false
+        await session.handle.loadOlder(olderEntries)
+        return true
+      },
+      onChange,
+      onClose: () => {
+        scrolling.endFind()
+        this.close()
+      },
+    })
+    this.#open(panel)
   }
 
   async palette(): Promise<void> {
@@ -254,5 +272,8 @@ export class PanelOpeners implements Chooser {
     this.#options.onChange()
   }
 }
+
+/** How many entries a search loads at once. */
+const olderEntries = 500
 
 const newLine = { name: 'Shift-Enter, \\ Enter', says: 'new line; Alt-Enter too, if no run is active' }

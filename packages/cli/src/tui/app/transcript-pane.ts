@@ -2,6 +2,7 @@ import type { Transcript } from '@tapetree/session/view'
 import { truncateToWidth } from '@earendil-works/pi-tui'
 import type { Theme } from '../theme.ts'
 import type { ShownItemsOptions } from '../views/shown-items.ts'
+import type { Found } from '../views/transcript-view.ts'
 
 /** Where the conversation is shown. */
 export interface TranscriptPane {
@@ -24,8 +25,11 @@ export interface Scrolling {
   to(place: 'start' | 'end'): void
   /** Scrolls to an entry. */
   show(entryId: string): void
-  /** Scrolls up to the next match; false if there is none. */
-  find(words: string): boolean
+  /** Whether older messages are not loaded. */
+  readonly hasOlder: boolean
+  /** Scrolls up to the next match and marks all in view. `wraps`: after the first one it continues at the end. */
+  find(words: string, options: { wraps: boolean }): Found | undefined
+  endFind(): void
 }
 
 export function hasNothingToShow({ path, inFlight, lastError, damage }: Transcript): boolean {

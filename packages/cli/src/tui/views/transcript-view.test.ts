@@ -1,3 +1,4 @@
+import { stripVTControlCharacters } from 'node:util'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { themeFor, type Theme } from '../theme.ts'
 import { call, Talk, talkTime } from './testing/talk.ts'
@@ -25,8 +26,9 @@ function show(
   return view
 }
 
+/** Without the marks of a search. */
 function screen(view: TranscriptView, columns = width): string[] {
-  return view.render(columns).map((line) => line.trimEnd())
+  return view.render(columns).map((line) => stripVTControlCharacters(line).trimEnd())
 }
 
 function talkOf(count: number, options: { after?: number } = {}): Talk {
@@ -90,13 +92,33 @@ describe('scrolling', () => {
     for (let number = 1; number <= 20; number++) talk.user(`later ${number}`)
     const view = show(talk)
     expect([view.showItem('e3'), screen(view)[0], view.showItem('nowhere')]).toEqual([true, '> message 3', false])
-    expect([view.find('MESSAGE 1'), view.find('message 1'), view.find('nothing like it')]).toEqual([
-      'e19',
-      'e18',
-      undefined,
-    ])
-    expect([view.find('> x'), view.find('needle')]).toEqual([undefined, 'e21'])
+    expect(view.find('MESSAGE 1')).toEqual({ number: 1, count: 11 })
+    expect(screen(view)).toContain('> message 19')
+    expect(view.find('message 1')).toEqual({ number: 2, count: 11 })
+    expect(screen(view)).toContain('> message 18')
+    expect(view.find('nothing like it')).toBeUndefined()
+    expect([view.find('> x'), view.find('needle')]).toEqual([undefined, { number: 1, count: 1 }])
     expect(screen(view)).toContain('  needle')
+    expect([view.find('needle', { wraps: false }), view.find('needle')]).toEqual([undefined, { number: 1, count: 1 }])
+  })
+
+  test('all matches in view are marked, also across colors, until the search ends', () => {
+    const view = new TranscriptView({ theme: themeFor({ theme: 'dark', color: true }), now: () => now })
+    view.setRows(10)
+    view.update(new Talk().user('a bird').assistant('The **bi**rd and the Bird.').transcript)
+    const marks = (): string[] =>
+      Array.from(
+        view
+          .render(60)
+          .join('')
+          .matchAll(/\u001b\[7m([^\u001b]*)/g),
+        ([, text = '']) => text,
+      )
+    expect(marks()).toEqual([])
+    view.find('bird')
+    expect(marks().join('|')).toMatch(/^bird\|bi\|+rd\|Bird$/)
+    view.endFind()
+    expect(marks()).toEqual([])
   })
 
   test('older messages are requested when the start comes into view, and appear above', () => {

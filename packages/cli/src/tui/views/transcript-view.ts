@@ -26,6 +26,8 @@ export class TranscriptView implements Component {
   /** The start for which older messages were requested. */
   #askedAt: string | undefined
   #found: string | undefined
+  /** What is searched for, marked wherever it is in view. */
+  #mark: RegExp | undefined
 
   constructor(options: TranscriptViewOptions) {
     this.#options = options
@@ -88,21 +90,31 @@ export class TranscriptView implements Component {
     return true
   }
 
-  /** Shows the next match above, unfolded; after the first one it continues at the end. Returns the id of its entry. */
-  find(text: string): string | undefined {
+  /**
+   * Shows the next match above, unfolded, and marks all matches in view. `wraps`: after the first one it continues at the end. Undefined if there
+   * is none.
+   */
+  find(text: string, { wraps = true } = {}): Found | undefined {
     const wanted = text.trim().toLowerCase()
     const { items } = this.#shown
     if (wanted === '' || items.length === 0) return undefined
-    const from = this.#found === undefined ? items.length : Math.max(0, this.#shown.indexOf(this.#found))
-    for (let step = 1; step <= items.length; step++) {
-      const item = items[(from - step + items.length) % items.length]
-      if (!item || !itemWords(item).toLowerCase().includes(wanted)) continue
-      this.#found = item.id
-      this.#shown.unfold(item.id)
-      this.#showWords(item.id, wanted)
-      return item.id
-    }
-    return undefined
+    this.#mark = new RegExp(RegExp.escape(text.trim()), 'gi')
+    const matches = items.flatMap((item, index) => (itemWords(item).toLowerCase().includes(wanted) ? [index] : []))
+    const before = this.#found === undefined ? -1 : this.#shown.indexOf(this.#found)
+    const from = before === -1 ? items.length : before
+    const index = matches.findLast((each) => each < from) ?? (wraps ? matches.at(-1) : undefined)
+    const item = index === undefined ? undefined : items[index]
+    if (index === undefined || !item) return undefined
+    this.#found = item.id
+    this.#shown.unfold(item.id)
+    this.#showWords(item.id, wanted)
+    return { number: matches.length - matches.indexOf(index), count: matches.length }
+  }
+
+  /** The search is over: nothing is marked, and the next one begins at the end. */
+  endFind(): void {
+    this.#mark = undefined
+    this.#found = undefined
   }
 
   invalidate(): void {
@@ -113,7 +125,8 @@ export class TranscriptView implements Component {
   render(width: number): string[] {
     this.#window = { ...this.#window, width: Math.max(narrowest, width) }
     const { rows } = this.#window
-    const lines = this.#visibleLines()
+    const mark = this.#mark
+    const lines = this.#visibleLines().map((line) => (mark ? markedLine(line, mark) : line))
     while (lines.length < rows) lines.push('')
     const prompt = this.#promptAbove()
     if (prompt !== undefined) lines[0] = prompt
@@ -174,10 +187,52 @@ export class TranscriptView implements Component {
   }
 }
 
+/** A match of a search: its number, counted from the newest message, and how many messages match. */
+export interface Found {
+  number: number
+  count: number
+}
+
+const [markStart, markEnd] = ['\u001b[7m', '\u001b[27m']
+
+/** Reverses the colors of all matches in a styled line. */
+function markedLine(line: string, mark: RegExp): string {
+  const pieces = line.split(colorsApart)
+  const text = pieces.filter((_, index) => index % 2 === 0).join('')
+  const matches = [...text.matchAll(mark)].map(({ 0: match, index }) => ({ from: index, to: index + match.length }))
+  if (matches.length === 0) return line
+  let at = 0
+  return pieces
+    .map((piece, index) => {
+      const isInside = matches.some(({ from, to }) => from < at && at < to)
+      // A color within a match may end the mark.
+      if (index % 2 === 1) return isInside ? `${piece}${markStart}` : piece
+      const start = at
+      at += piece.length
+      return markedPiece(
+        piece,
+        matches.map(({ from, to }) => ({ from: from - start, to: to - start })),
+      )
+    })
+    .join('')
+}
+
+function markedPiece(piece: string, matches: readonly { from: number; to: number }[]): string {
+  let [marked, at] = ['', 0]
+  for (const { from, to } of matches) {
+    const [start, end] = [Math.max(at, from), Math.min(piece.length, to)]
+    if (end <= start) continue
+    marked += `${piece.slice(at, start)}${markStart}${piece.slice(start, end)}${markEnd}`
+    at = end
+  }
+  return marked + piece.slice(at)
+}
+
 const narrowest = 12
 /** In a lower window every row is needed. */
 const leastForPrompt = 8
 const colors = /\u001b\[[0-9;]*m/g
+const colorsApart = /(\u001b\[[0-9;]*m)/
 
 /** The full text of an item, for searching. Not harmless. */
 function itemWords(item: TranscriptItem): string {
