@@ -11,6 +11,7 @@ import type { MachineCommands } from './machine-commands.ts'
 import { Remarks } from './remarks.ts'
 import type { Ask } from './rewinding.ts'
 import { SessionActions } from './session-actions.ts'
+import { Writes } from './writes.ts'
 import type { SessionSource } from '../../session-source.ts'
 
 /** What every chat has, on a screen or as plain lines. */
@@ -21,6 +22,7 @@ export interface ChatCore {
   activities: Activities
   life: ChatLife
   actions: SessionActions
+  writes: Writes
   interrupts: Interrupts
   history: History
   images: Images
@@ -46,14 +48,16 @@ export function assembleCore(
   const remarks = new Remarks(onRemark, onRemarkGone)
   const activities = new Activities({ now, onChange: onActivity })
   const setupUi = (): SetupUi => ({ ...ui(), say: (text) => remarks.say(text) })
-  const life = new ChatLife({ source, first, ui: setupUi, session, activities, ...(signal && { signal }) })
+  const writes = new Writes()
+  const life = new ChatLife({ source, first, ui: setupUi, session, activities, writes, ...(signal && { signal }) })
   const { services } = options
   const remember = services && (async (choices: RememberedChoices) => (await services()).remember(choices, 'project'))
-  const actions = new SessionActions({ source, session, remarks, activities, remember })
+  const actions = new SessionActions({ source, session, remarks, activities, writes, remember })
   const interrupts = new Interrupts({ now, actions, remarks, life })
   const keep = imageKeeper({ session, source, activities, whenOpen: life.whenOpen })
   const [history, images] = [new History(options.historyFile), new Images({ cwd, home, keep })]
-  return { now, session, remarks, activities, life, actions, interrupts, history, images, enterKey: { steers: false } }
+  const core = { now, session, remarks, activities, life, actions, writes, interrupts, history, images }
+  return { ...core, enterKey: { steers: false } }
 }
 
 interface Asking {

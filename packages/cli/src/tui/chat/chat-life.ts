@@ -3,6 +3,7 @@ import type { Activities } from './activities.ts'
 import type { CurrentSession } from './current-session.ts'
 import type { Remarks } from './remarks.ts'
 import type { SessionActions } from './session-actions.ts'
+import type { Writes } from './writes.ts'
 
 /** What Enter does during a run: steer it, or queue the message. */
 export interface EnterKey {
@@ -12,6 +13,7 @@ export interface EnterKey {
 export interface ChatLifeOptions extends Pick<ChatOptions, 'source' | 'first' | 'signal'> {
   session: CurrentSession
   activities: Activities
+  writes: Writes
   /** For questions before the first session. */
   ui: () => SetupUi
 }
@@ -50,7 +52,7 @@ export class ChatLife {
   }
 
   async run({ start, begin, restore }: ChatSteps): Promise<ChatEnd> {
-    const { session, signal } = this.#options
+    const { session, signal, writes } = this.#options
     signal?.addEventListener('abort', this.quit, { once: true })
     if (signal?.aborted) this.quit()
     try {
@@ -62,6 +64,7 @@ export class ChatLife {
     } finally {
       signal?.removeEventListener('abort', this.quit)
       restore()
+      await writes.settled()
       await session.close()
     }
   }

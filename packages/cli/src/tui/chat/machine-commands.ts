@@ -18,6 +18,7 @@ import { enterKey, type AskSecret } from './enter-key.ts'
 import type { Remarks } from './remarks.ts'
 import type { Ask, Question } from './rewinding.ts'
 import type { SessionActions } from './session-actions.ts'
+import type { Writes } from './writes.ts'
 
 export interface MachineCommandsOptions {
   services: ChatServices
@@ -25,6 +26,7 @@ export interface MachineCommandsOptions {
   actions: SessionActions
   remarks: Remarks
   activities: Activities
+  writes: Writes
   ask: Ask
   /** Asks for a text that is not shown. Absent if the screen cannot hide it. */
   askSecret: AskSecret | undefined
@@ -45,12 +47,15 @@ export class MachineCommands {
 
   /** Rules with their sources. A proposal from past approvals can be accepted. */
   async permissions(sessionId: string): Promise<void> {
-    const { services, ask, remarks, now } = this.#options
+    const { services, ask, remarks, now, writes } = this.#options
     for (;;) {
       const { rules, proposals } = await this.#wait('Reading rules', services.permissions(sessionId))
       const proposal = await ask(rulesQuestion(rules, proposals, now()))
       if (!proposal || proposal === 'close') return
-      await this.#wait('Changing the settings', services.acceptProposal(proposal))
+      await this.#wait(
+        'Changing the settings',
+        writes.add(() => services.acceptProposal(proposal)),
+      )
       const isReopened = await this.#reopen(sessionId)
       const from = isReopened ? 'from now on' : 'when the session is opened the next time'
       remarks.say(`Allowed in this project, ${from}: ${harmlessLine(proposal.text)}`)
@@ -145,7 +150,7 @@ export class MachineCommands {
 
   /** Asks for a key, checks it with the provider and stores it. `provider` may be empty. */
   async login(provider: string): Promise<void> {
-    const { services, ask, askSecret, remarks } = this.#options
+    const { services, ask, askSecret, remarks, writes } = this.#options
     const providers = await this.#wait('Reading providers', services.providers())
     const named = providers.find(({ id }) => id === provider)
     if (provider !== '' && !named) {
@@ -166,25 +171,31 @@ export class MachineCommands {
     if (!chosen) return
     if (!askSecret) return remarks.say(`In a shell, run: tapetree login ${chosen.id}`)
     const say = (text: string): void => remarks.say(`${text} /model chooses a model.`)
-    const entered = await enterKey({ ask, askSecret, say, services, providers: [chosen] })
+    const keys = {
+      checkKey: (id: string, key: string) => services.checkKey(id, key),
+      storeKey: (id: string, key: string) => writes.add(() => services.storeKey(id, key)),
+    }
+    const entered = await enterKey({ ask, askSecret, say, services: keys, providers: [chosen] })
     if (!entered) remarks.say('No key was stored.')
   }
 
   /** What new sessions start with, and where it comes from. A choice can be used everywhere, or forgotten here. */
   async config(): Promise<void> {
-    const { services, ask, remarks } = this.#options
+    const { services, ask, remarks, writes } = this.#options
     for (;;) {
       const setting = await ask(settingsQuestion(await this.#wait('Reading settings', services.remembered())))
       if (!setting || setting === 'close') return
       const answer = await ask(settingQuestion(setting))
       const { name, value } = setting
       if (answer === 'everywhere') {
-        await services.remember({ [name]: value }, 'everywhere')
-        await services.remember({ [name]: null }, 'project')
+        await writes.add(async () => {
+          await services.remember({ [name]: value }, 'everywhere')
+          await services.remember({ [name]: null }, 'project')
+        })
         remarks.say(`New sessions use ${settingTitles[name]} ${harmlessLine(value ?? '')} everywhere.`)
       }
       if (answer === 'forget') {
-        await services.remember({ [name]: null }, 'project')
+        await writes.add(() => services.remember({ [name]: null }, 'project'))
         remarks.say(`Forgot the ${settingTitles[name]} of this project.`)
       }
     }

@@ -12,12 +12,14 @@ import type { RememberedChoices } from '../chat-services.ts'
 import type { Activities } from './activities.ts'
 import type { CurrentSession } from './current-session.ts'
 import type { Remarks, Validity } from './remarks.ts'
+import type { Writes } from './writes.ts'
 
 export interface SessionActionsOptions {
   source: SessionSource
   session: CurrentSession
   remarks: Remarks
   activities: Activities
+  writes: Writes
   /** Keeps a choice for new sessions in this project. Absent if there is no place for it. */
   remember: ((choices: RememberedChoices) => Promise<void>) | undefined
 }
@@ -116,22 +118,24 @@ export class SessionActions {
   /** Choices of model and thinking are kept for new sessions in this project. */
   async set(choice: Choice): Promise<void> {
     const { model, thinkingLevel } = choice
-    await this.#with('Setting', async (handle) => {
+    const work = this.#with('Setting', async (handle) => {
       await handle.set(choice)
       await this.remember({
         ...(model && { model: `${model.provider}/${model.modelId}` }),
         ...(thinkingLevel && { thinkingLevel }),
       })
     })
+    await this.#options.writes.hold(work)
   }
 
   /** A session goes on even if a choice cannot be kept. */
   async remember(choices: RememberedChoices): Promise<void> {
-    if (Object.keys(choices).length === 0) return
+    const { remember, writes, remarks } = this.#options
+    if (!remember || Object.keys(choices).length === 0) return
     try {
-      await this.#options.remember?.(choices)
+      await writes.add(() => remember(choices))
     } catch (error) {
-      this.#options.remarks.warn(`Not remembered: ${error instanceof Error ? error.message : String(error)}`)
+      remarks.warn(`Not remembered: ${error instanceof Error ? error.message : String(error)}`)
     }
   }
 
@@ -143,12 +147,14 @@ export class SessionActions {
   /** Kept for new sessions in this project, unless the user only passes through it or it is meant for a while. */
   async setMode(name: string, { isPassing = passingModes.includes(name) } = {}): Promise<void> {
     const mode = permissionModes.find((each) => each === name)
-    const { remarks } = this.#options
+    const { remarks, writes } = this.#options
     if (!mode) return remarks.warn(noSuch('mode', name, permissionModes))
     const current = (): string | null | undefined => this.#options.session.handle?.state('config')?.mode
     const before = current()
-    await this.set({ mode })
-    if (!isPassing && current() !== undefined) await this.remember({ mode })
+    const chosen = this.set({ mode }).then(async () => {
+      if (!isPassing && current() !== undefined) await this.remember({ mode })
+    })
+    await writes.hold(chosen)
     remarks.say(`Permission mode: ${mode}.`, { while: () => current() === mode || current() === before })
   }
 

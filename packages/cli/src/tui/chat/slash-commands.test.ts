@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
 import { keys, pasted, startChat, type RunningChat } from '../testing/chat-driver.ts'
 import type { ScriptedHandle } from '../testing/scripted-handle.ts'
@@ -405,4 +406,29 @@ test('choices of model, thinking, mode and theme are remembered for the project;
       'remember project {"theme":"light"}',
       'remember project {"thinkingLevel":"high"}',
     ])
+})
+
+test('choices are written in the order in which they were made, and the chat ends after the last one', async () => {
+  const services = new ScriptedServices()
+  const hasQuit = Promise.withResolvers<void>()
+  const log: string[] = []
+  services.remember = async ({ theme }: { theme?: string | null }) => {
+    // The first write takes longest.
+    await hasQuit.promise
+    if (theme === 'light') await setImmediate()
+    log.push(`wrote ${theme}`)
+  }
+  await using chat = startChat({ services: async () => services })
+  const { terminal } = chat
+  const ended = chat.ended.then(() => log.push('ended'))
+  await terminal.waitFor('Enter sends')
+  for (const theme of ['light', 'dark']) {
+    terminal.type(`/theme ${theme}`)
+    terminal.press(keys.enter)
+  }
+  terminal.press(keys.ctrlD)
+  await expect.poll(() => terminal.isStarted).toBe(false)
+  hasQuit.resolve()
+  await ended
+  expect(log).toEqual(['wrote light', 'wrote dark', 'ended'])
 })
