@@ -6,6 +6,7 @@ export class Appearance {
   /** Always the same object: it styles text with the current theme. Caches of styled text are notified of a change. */
   readonly theme: Theme
   #name: ThemeName
+  #isChanged = false
   #current: Theme
 
   constructor({ theme, color }: { theme: ThemeName; color: boolean }) {
@@ -19,7 +20,13 @@ export class Appearance {
     return this.#name
   }
 
+  /** Whether another theme was ever chosen than that of the start. */
+  get isChanged(): boolean {
+    return this.#isChanged
+  }
+
   change(name: ThemeName): void {
+    this.#isChanged = true
     this.#name = name
     this.#current = themeFor({ theme: name, color: this.color })
   }

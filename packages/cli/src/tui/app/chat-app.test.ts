@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { ctrl, keys, startChat } from '../testing/chat-driver.ts'
 
 test('a typed message is sent, and the answer streams in', async () => {
@@ -214,4 +214,34 @@ test('at the end the terminal is restored, with the last answer in its scrollbac
   await chat.terminal.settled()
   expect([chat.terminal.isStarted, chat.terminal.isAltScreen]).toEqual([false, false])
   expect(chat.terminal.scrollback().join('\n')).toContain('The last answer.')
+})
+
+/** The heading in the light theme. */
+const lightHeading = '38;5;25m'
+const lightBackground = '\u001b]11;rgb:ffff/ffff/eeee\u0007'
+
+test('a light terminal gets the light theme, however late it answers', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+  onTestFinished(() => void vi.useRealTimers())
+  await using chat = startChat({ look: { detectsTheme: true } })
+  vi.advanceTimersByTime(60_000)
+  vi.useRealTimers()
+  const { terminal } = chat
+  await terminal.waitFor('Type what to do')
+  expect(terminal.written).toContain('\u001b]11;?')
+  terminal.press(lightBackground)
+  await expect.poll(() => terminal.written).toContain(lightHeading)
+  expect(terminal.screen().join('\n')).not.toContain('rgb:')
+})
+
+test('a theme that the user has chosen stays when the terminal tells its background', async () => {
+  await using chat = startChat({ look: { detectsTheme: true } })
+  const { terminal } = chat
+  await terminal.waitFor('Type what to do')
+  terminal.type('/theme dark')
+  terminal.press(keys.enter)
+  terminal.press(lightBackground)
+  terminal.type('a word')
+  await terminal.waitFor('a word')
+  expect(terminal.written).not.toContain(lightHeading)
 })

@@ -1,4 +1,4 @@
-import { TuiAltScreen, TuiMainScreen, type Terminal, type TUI } from '@earendil-works/pi-tui'
+import { parseOsc11BackgroundColor, TuiAltScreen, TuiMainScreen, type Terminal, type TUI } from '@earendil-works/pi-tui'
 import type { ChatEnd, ChatOptions } from '../chat-options.ts'
 import { installKeybindings } from './key-actions.ts'
 import { Completion } from '../input/completion.ts'
@@ -84,16 +84,23 @@ export class ChatApp {
     tui.start()
     attention.start()
     tui.renderNow()
-    if (this.#options.look.detectsTheme) this.#parts.remarks.watch(this.#detectTheme())
+    if (this.#options.look.detectsTheme) this.#detectTheme()
   }
 
-  /** Asks the terminal for its background, and uses the light theme on a light one. */
-  async #detectTheme(): Promise<void> {
-    const { tui, setTheme } = this.#parts
-    const color = await tui.queryTerminalBackgroundColor({ timeoutMs: answerMs })
-    if (!color || this.#isRestored) return
-    const { r, g, b } = color
-    if (0.299 * r + 0.587 * g + 0.114 * b > middleGray) setTheme('light')
+  /**
+   * Asks the terminal for its background, and uses the light theme on a light one. The answer may come late: over a slow line, or because
+   * this process was loading. It counts until the user chooses a theme.
+   */
+  #detectTheme(): void {
+    const { tui, appearance, setTheme } = this.#parts
+    const stopListening = tui.addInputListener((data) => {
+      if (!data.startsWith(backgroundAnswer)) return undefined
+      stopListening()
+      const { r, g, b } = parseOsc11BackgroundColor(data) ?? { r: 0, g: 0, b: 0 }
+      if (!appearance.isChanged && 0.299 * r + 0.587 * g + 0.114 * b > middleGray) setTheme('light')
+      return { consume: true }
+    })
+    tui.terminal.write(`${backgroundAnswer}?\u0007`)
   }
 
   #begin(): void {
@@ -109,12 +116,13 @@ export class ChatApp {
   }
 }
 
-/** How long a terminal may take to tell its background. Over a slow line it takes longer than one on this machine. */
-const answerMs = 2000
+/** How the question for the background begins, and the answer to it (OSC 11). */
+const backgroundAnswer = '\u001b]11;'
 const middleGray = 128
 
 /** The parts that the chat itself uses. */
 interface ChatParts extends ChatCore {
+  appearance: Appearance
   setTheme: (name: ThemeName) => void
   draft: DraftFile
   tui: TUI
@@ -302,7 +310,7 @@ function assembleChat(options: ChatOptions, terminal: Terminal): ChatParts {
     appearance.change(name)
     onTheme()
   }
-  return { ...core, setTheme, draft, tui, attention, drawing, screen, composer, openers, sender }
+  return { ...core, appearance, setTheme, draft, tui, attention, drawing, screen, composer, openers, sender }
 }
 
 function trueNotices({ notices = [] }: ChatOptions): string[] {
