@@ -1,3 +1,4 @@
+import { setTimeout } from 'node:timers/promises'
 import { expect, onTestFinished } from 'vitest'
 import { fakeHome, type FakeHome, type FakeHomeOptions } from '../../packages/cli/src/testing/fake-home.ts'
 import { startTerminal, type Terminal, type TerminalOptions } from './terminal.ts'
@@ -26,24 +27,17 @@ export function send(terminal: Terminal, text: string): void {
   terminal.press('enter')
 }
 
-/** A dialog takes no keys before the keyboard has been quiet for a moment, and says so: then it is pressed again. */
+/** A dialog takes no keys before the keyboard has been quiet for 300 ms since it was drawn. It is in sight, so it was drawn before. */
+const quietMs = 350
+
+/**
+ * Answers a dialog that is in sight, by one key. It is not pressed a second time: if the first is only slow to take effect, the second would
+ * answer the next dialog, or go to the composer.
+ */
 export async function answer(chat: Terminal, key: string, until: string): Promise<void> {
-  const isAsked = (): boolean => chat.screen().includes('1. Allow once')
-  const wasAsked = isAsked()
-  for (let tries = 0; tries < 20; tries++) {
-    // It was taken, and its effect takes longer: another key would go to the composer.
-    if (wasAsked && !isAsked()) {
-      await chat.waitFor(until)
-      return
-    }
-    chat.type(key)
-    const isTaken = await chat.waitFor(until, { timeoutMs: 500 }).then(
-      () => true,
-      () => false,
-    )
-    if (isTaken) return
-  }
-  throw new Error(`The answer ${key} was not taken:\n${chat.screen()}`)
+  await setTimeout(quietMs)
+  chat.type(key)
+  await chat.waitFor(until)
 }
 
 /** Holds the screen against `golden/<name>.txt`. What is different in every run is told by its kind, or left out. */
