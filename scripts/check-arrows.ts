@@ -50,7 +50,7 @@ const folderArrows: Record<string, { shared: string[]; folders: Record<string, s
       summary: ['models', 'prompt'],
       run: ['models', 'tools', 'permissions', 'workspace', 'language-servers', 'prompt', 'summary'],
       extensions: ['models', 'tools', 'run'],
-      'tool-host': ['tools', 'permissions', 'sandbox', 'resources', 'run'],
+      'tool-host': ['tools', 'permissions', 'sandbox', 'resources', 'run', 'workspace'],
       agent: [
         'models',
         'tools',

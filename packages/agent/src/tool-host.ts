@@ -2,6 +2,13 @@
 export { ToolHost, ToolHostInUse, type HostMode, type ToolHostOptions } from './tool-host/tool-host.ts'
 export type { HostLink } from './tool-host/hosted-call.ts'
 export {
+  FilesUnavailable,
+  recreateFiles,
+  recreatedNotice,
+  type RecreatedFiles,
+  type RemoteFiles,
+} from './tool-host/remote-files.ts'
+export {
   RemoteWorkspace,
   type ChannelEvent,
   type HostChannel,

@@ -352,7 +352,7 @@ const closedSentences: Record<ClosedReason, string> = {
   unauthorized: 'The server rejected the token. Sign in again.',
   forbidden: 'The token does not permit access to this session.',
   gone: 'The session no longer exists.',
-  replaced: 'Another client with the same id has replaced this one.',
+  replaced: 'Another client with this id replaced it.',
 }
 
 function closedProblem(reason: ClosedReason): ProblemError {

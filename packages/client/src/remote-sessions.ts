@@ -258,8 +258,7 @@ export async function* readEventStream(body: ReadableStream<Uint8Array>): AsyncG
       const { done, value } = await reader.read()
       if (done) return
       text += decoder.decode(value, { stream: true })
-      if (text.length > maxEventLength)
-        throw new RangeError(`An event of the stream exceeds ${maxEventLength} characters.`)
+      if (text.length > maxEventLength) throw new RangeError(`An event exceeds ${maxEventLength} characters.`)
       // A carriage return at the end may be the first half of a line ending.
       const lines = text.split(/\r\n|\n|\r(?!$)/)
       text = lines.pop() ?? ''

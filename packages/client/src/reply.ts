@@ -79,12 +79,12 @@ async function follow<T>({ text, options, ...rest }: Following<T>): Promise<Repl
 
 function readSchema<T>(schema: StandardSchema<T>): SchemaReader<T> {
   const { vendor, jsonSchema, validate } = schema['~standard']
-  if (!jsonSchema) throw new TypeError(`The schema is of ${vendor}, which provides no JSON Schema.`)
+  if (!jsonSchema) throw new TypeError(`The schema of ${vendor} provides no JSON Schema.`)
   return {
     jsonSchema: jsonSchema.input({ target: 'draft-2020-12' }),
     parse: (given) => {
       const result = validate(given)
-      if ('then' in result) throw new TypeError('The schema validates asynchronously, which is not supported.')
+      if ('then' in result) throw new TypeError('The schema must not validate asynchronously.')
       if (result.issues) return `The answer is not valid. ${z.prettifyError({ issues: result.issues })}`
       return { input: result.value }
     },
@@ -197,13 +197,13 @@ class RunWatch {
   reply(): Reply<never> {
     const reply = this.#ours?.reply
     if (reply && reply !== 'missed') return reply
-    throw localProblem('end-missed', 'The end of the run was not received. Its result is in the transcript.')
+    throw endMissed()
   }
 
   newestRun(): { outcome: 'started'; runId: string } {
     const runId = [...this.#runs.keys()].at(-1)
-    if (runId === undefined)
-      throw localProblem('end-missed', 'The server no longer knows which run the prompt started. Read the transcript.')
+    // The server no longer knows which run the prompt started.
+    if (runId === undefined) throw endMissed()
     return { outcome: 'started', runId }
   }
 
@@ -338,4 +338,8 @@ function difference(after: Readonly<Required<Usage>>, before: Readonly<Required<
   for (const name of Object.keys(after) as (keyof Usage)[])
     if (after[name] !== before[name]) spent[name] = after[name] - before[name]
   return spent
+}
+
+function endMissed(): ReturnType<typeof localProblem> {
+  return localProblem('end-missed', 'The end of the run was not received. Its result is in the transcript.')
 }

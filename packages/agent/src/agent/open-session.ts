@@ -25,6 +25,7 @@ import { redactingModel, redactionOf } from '../run/redaction.ts'
 import type { ResumePlan } from '../run/resume.ts'
 import { defaultRunSettings } from '../run/run-settings.ts'
 import { RunSlot, SharedSession } from '../run/run-slot.ts'
+import { KeptFiles } from '../tool-host/remote-files.ts'
 import type { RemoteWorkspace } from '../tool-host/remote-workspace.ts'
 import { WorkspaceSnapshots } from '../workspace/workspace-snapshots.ts'
 import { Subagents, taskTool, type Subagent } from './subagents.ts'
@@ -62,6 +63,7 @@ export class OpenSession {
   readonly #stop: () => void
   readonly #leaving = new AbortController()
   readonly #runningCalls: RunningCalls
+  readonly #keptFiles: KeptFiles | undefined
   #exitPlan: Tool | undefined
   #isRewinding = false
   #wantedSandbox = false
@@ -101,6 +103,9 @@ export class OpenSession {
     })
     this.hooks = this.#hooksHere(options.hooks ?? noHooks)
     this.#stop = session.subscribe((committed) => observe({ type: 'line', committed }))
+    const { remote, owner } = options
+    // A subagent works in the folder of its parent.
+    this.#keptFiles = remote && owner !== 'subagent' ? new KeptFiles(session, remote) : undefined
     // Nothing after this line can fail.
     this.#shared.join(this.slot)
   }
@@ -277,6 +282,7 @@ export class OpenSession {
   #leave(): { isLast: boolean } {
     this.#stop()
     this.#runningCalls.close()
+    this.#keptFiles?.close()
     return this.#shared.leave(this.slot)
   }
 

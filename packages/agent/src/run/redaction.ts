@@ -52,6 +52,7 @@ const isRedacted: Record<Draft['type'], boolean> = {
   file_read: false,
   file_write: false,
   snapshot: false,
+  workspace_files: false,
   restore: false,
   working_copy: false,
   workspace: false,

@@ -7,6 +7,9 @@ export const toolHostProtocol = 1
 /** A message is at most this long: an image, or a file before and after a change, fits. */
 export const maxHostMessageBytes = 16 * 1024 * 1024
 
+/** The files of a workspace are in at most so many packs. */
+export const maxPacks = 50
+
 const name = z.string().min(1).max(200)
 const id = z.string().regex(/^[\w-]{8,64}$/)
 const input = z.record(z.string(), z.unknown())
@@ -63,6 +66,11 @@ const outcome = z.object({
   blobs: z.array(z.object({ sha256: z.string(), data: z.base64() })).max(100),
 })
 
+const tree = z.string().regex(/^[0-9a-f]{40,64}$/)
+/** A part of a pack. */
+const part = z.base64().max(8 * 1024 * 1024)
+const leftOut = z.array(z.object({ path: z.string(), reason: z.string() })).max(100)
+
 /** What the service sends to a host. */
 export const hostRequest = z.discriminatedUnion('type', [
   /** Starts a call, or attaches to the call with this id. `from`: how many characters of its output are known. */
@@ -81,6 +89,20 @@ export const hostRequest = z.discriminatedUnion('type', [
     from: z.int().min(0),
   }),
   z.object({ type: z.literal('cancel'), id }),
+  /** Asks for the files of a workspace. `base`: the tree that the service has already. */
+  z.object({ type: z.literal('files'), id, workspace: name, base: tree.exactOptional() }),
+  /** Asks for the next part of their pack, and for the end of it when nothing is left. */
+  z.object({ type: z.literal('part'), id, off: z.int().min(0) }),
+  /** Offers files for an empty workspace: packs of so many bytes. The host asks for their parts. */
+  z.object({
+    type: z.literal('recreate'),
+    id,
+    workspace: name,
+    tree,
+    packs: z.array(z.int().min(1)).min(1).max(maxPacks),
+  }),
+  /** The part that the host has asked for. */
+  z.object({ type: z.literal('data'), id, off: z.int().min(0), data: part }),
   /** The result of the call is in the log: the host can forget it. */
   z.object({ type: z.literal('settled'), id, session: id }),
   z.object({
@@ -113,6 +135,8 @@ const workspace = z.object({
     )
     .max(500),
   instructions: z.array(z.object({ path: z.string(), text: z.string().max(200_000) })).max(20),
+  /** Whether sessions may keep its files. */
+  sharesFiles: z.boolean().exactOptional(),
 })
 
 /** What a host sends to the service. */
@@ -132,6 +156,22 @@ export const hostMessage = z.discriminatedUnion('type', [
   z.object({ type: z.literal('refused'), id, reason: z.string().max(10_000) }),
   /** The call would touch other files than the service has allowed. Nothing was done. */
   z.object({ type: z.literal('elsewhere'), id, access: z.array(access).max(1000) }),
+  /** The files of a workspace. Their pack has so many bytes; 0 if they have not changed since `base`. */
+  z.object({
+    type: z.literal('files'),
+    id,
+    tree,
+    base: tree.exactOptional(),
+    size: z.int().min(0),
+    leftOut,
+    leftOutCount: z.int().min(0),
+    head: z.string().max(100).exactOptional(),
+    branch: z.string().max(1000).exactOptional(),
+  }),
+  z.object({ type: z.literal('data'), id, off: z.int().min(0), data: part }),
+  /** Asks for a part of the packs, from this byte on. */
+  z.object({ type: z.literal('part'), id, off: z.int().min(0) }),
+  z.object({ type: z.literal('recreated'), id, files: z.int(), leftOut: z.array(z.string()).max(100) }),
   /** A command in the sandbox wants to reach a host of the network. */
   z.object({ type: z.literal('reach'), id, question: z.int(), host: z.string().max(300), port: z.int() }),
 ])

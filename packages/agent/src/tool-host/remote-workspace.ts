@@ -67,14 +67,14 @@ export class RemoteWorkspace {
   readonly reference: WorkspaceReference
   /** For the gate of the session. */
   readonly sandbox: GateSandbox
-  readonly #channel: HostChannel
+  readonly channel: HostChannel
   readonly #changed = new Listeners<void>()
   readonly #stop: () => void
   #described: HostedWorkspace | undefined
 
   constructor(reference: WorkspaceReference, channel: HostChannel) {
     this.reference = reference
-    this.#channel = channel
+    this.channel = channel
     this.#described = this.#offered()
     this.#stop = channel.subscribe(({ type }) => {
       if (type === 'message') return
@@ -92,7 +92,7 @@ export class RemoteWorkspace {
   /** Why the tools cannot be used now; undefined if they can. */
   get problem(): string | undefined {
     const { name, hostName } = this.reference
-    if (!this.#channel.hello) return `The tool host ${hostName} cannot be reached.`
+    if (!this.channel.hello) return `The tool host ${hostName} cannot be reached.`
     return this.#offered() ? undefined : `The tool host ${hostName} no longer offers the workspace ${name}.`
   }
 
@@ -140,12 +140,17 @@ export class RemoteWorkspace {
     return output
   }
 
+  /** Whether the host lets sessions keep the files. */
+  get sharesFiles(): boolean {
+    return this.#described?.sharesFiles ?? false
+  }
+
   close(): void {
     this.#stop()
   }
 
   #offered(): HostedWorkspace | undefined {
-    return this.#channel.hello?.workspaces.find(({ name }) => name === this.reference.name)
+    return this.channel.hello?.workspaces.find(({ name }) => name === this.reference.name)
   }
 
   /** `known`: our own tool of the same name. It predicts what the call will touch; the host does nothing if that is wrong. */
@@ -178,7 +183,7 @@ export class RemoteWorkspace {
             return call(spool, context)
           },
           settled: async ({ spool = '' }, { sessionId }) =>
-            this.#channel.send({ type: 'settled', id: spool, session: sessionId }),
+            this.channel.send({ type: 'settled', id: spool, session: sessionId }),
         }
       },
     }
@@ -193,7 +198,7 @@ export class RemoteWorkspace {
     for (let asked = 0; ; asked++) {
       const { sessionId: session, runId: run, callId: call } = context
       const workspace = this.reference.name
-      const end = await new RemoteCall(this.#channel, {
+      const end = await new RemoteCall(this.channel, {
         ...{ type: 'call', id, session, run, call, workspace, tool, input, judged: [...judged], from: 0 },
         ...(box && { box }),
       }).end(context)
@@ -245,6 +250,12 @@ class RemoteCall {
           case 'elsewhere':
             finish()
             return resolve(message)
+          case 'files':
+          case 'data':
+          case 'part':
+          case 'recreated':
+            // None of these has the id of a call.
+            return undefined
           default:
             message satisfies never
         }

@@ -16,6 +16,8 @@ import { Sandbox, sandboxFolder, type SandboxPlace } from '../sandbox/sandbox.ts
 import { allTools, needsFiles } from '../tools/builtin/all-tools.ts'
 import { Jobs } from '../tools/commands/jobs.ts'
 import { SessionSuspended, type BoxKind, type Tool } from '../tools/tool.ts'
+import { FileTransfers } from './file-transfers.ts'
+import { HostFiles } from './host-files.ts'
 import { CallJournal, type StartedCall } from './call-journal.ts'
 import { isInside } from '../util/is-inside.ts'
 import { HostedCall, hostTexts, send, type HostedSession, type HostLink, type JudgedCall } from './hosted-call.ts'
@@ -47,6 +49,11 @@ export interface ToolHostOptions {
   /** Rules of the owner of this machine. */
   rules?: readonly Rule[]
   sandbox?: SandboxPlace
+  /**
+   * Whether sessions keep the files of the workspaces, without ignored ones and those with secrets, so that they can be
+   * recreated on another host. Default: true.
+   */
+  sharesFiles?: boolean
   /** Redacts everything that leaves this machine. Default: keys of known formats, and secrets of the environment. */
   redactor?: Redactor
   home?: string
@@ -85,6 +92,7 @@ export class ToolHost {
   readonly #calls = new Map<string, HostedCall>()
   readonly #ends = new Set<Promise<void>>()
   readonly #links = new Set<HostLink>()
+  readonly #transfers: FileTransfers
 
   private constructor(
     options: ToolHostOptions,
@@ -97,6 +105,20 @@ export class ToolHost {
     this.#workspaces = workspaces
     this.#journal = new CallJournal(join(options.dataFolder, 'calls'))
     this.#redactor = options.redactor ?? createRedactor(defaultPolicy())
+    const storesFolder = join(options.dataFolder, 'files')
+    const filesOf = (workspace: Workspace): HostFiles =>
+      new HostFiles({
+        folder: workspace.folder,
+        storesFolder,
+        redactor: this.#redactor,
+        mayUse: (access, path) => workspace.mayUse(access, path),
+      })
+    this.#transfers = new FileTransfers(
+      new Map([...workspaces].map(([name, workspace]) => [name, filesOf(workspace)])),
+      {
+        sharesFiles: options.sharesFiles ?? true,
+      },
+    )
   }
 
   /** Also continues the commands that an earlier process of this host started. Rejects if another process uses its folder. */
@@ -118,7 +140,9 @@ export class ToolHost {
         key: await keyIn(dataFolder),
         name: options.name ?? hostname(),
         platform: process.platform,
-        workspaces: await Promise.all([...workspaces.values()].map((workspace) => workspace.describe())),
+        workspaces: await Promise.all(
+          [...workspaces.values()].map((workspace) => workspace.describe(options.sharesFiles ?? true)),
+        ),
       }
       const host = new ToolHost(options, { hello, workspaces, lock })
       for (const started of await host.#journal.unfinished()) host.#continue(started)
@@ -145,6 +169,7 @@ export class ToolHost {
   leave(link: HostLink): void {
     this.#links.delete(link)
     for (const call of this.#calls.values()) call.leave(link)
+    this.#transfers.leave(link)
   }
 
   /** Takes a message of the service. Ignores malformed ones. */
@@ -158,6 +183,11 @@ export class ToolHost {
         return this.#calls.get(request.id)?.stop()
       case 'reached':
         return this.#calls.get(request.id)?.answer(request.question, request.verdict)
+      case 'files':
+      case 'part':
+      case 'recreate':
+      case 'data':
+        return this.#transfers.take(request, link)
       case 'settled':
         // The rest of a failed cleanup is done when the host is opened again.
         void this.#settle(request.session, request.id).catch(() => undefined)
@@ -300,7 +330,15 @@ class Workspace {
     return new Workspace(name, folder, sandbox?.support.type === 'none' ? undefined : sandbox, options)
   }
 
-  async describe(): Promise<HostedWorkspace> {
+  /** Whether a session may read or write a file, by the rules of this host. */
+  mayUse(access: 'read' | 'write', path: string): boolean {
+    const { mode, rules, folder: cwd, home } = this
+    const policy = { mode, rules: { user: [...rules], project: [], session: [], trustsProject: false }, cwd, home }
+    const call = { tool: access, readOnly: access === 'read', access: [{ type: access, path }] }
+    return judgeCall(call, { ...policy, hasSandbox: this.sandbox !== undefined }).effect === 'allow'
+  }
+
+  async describe(sharesFiles: boolean): Promise<HostedWorkspace> {
     const { name, folder, mode, sandbox } = this
     const { instructions } = await loadInstructions([{ folder, source: 'project', within: folder }])
     const session = new WorkspaceSession({ id: 'none', localFolder: '' }, this, createRedactor())
@@ -317,6 +355,7 @@ class Workspace {
         deadlineMs: deadlineMs === Infinity ? null : deadlineMs,
       })),
       instructions: instructions.map(({ path, text }) => ({ path, text })),
+      sharesFiles,
     }
   }
 }

@@ -16,6 +16,7 @@ import { isInside } from '../util/is-inside.ts'
 import { FileVersions, writeTree } from './file-versions.ts'
 import { scanFiles, type LeftOutFile, type Scan, type ScannedChange } from './scan-files.ts'
 import {
+  fieldsOf,
   gitFailure,
   nulSeparated,
   ShadowGit,
@@ -25,7 +26,7 @@ import {
   textOf,
   writeIfDifferent,
 } from './shadow-git.ts'
-import { packBorrowed, packStore, removeTemporaryPacks } from './store-packs.ts'
+import { keepOnly, packBorrowed, packStore, packTree, removeTemporaryPacks, takePack } from './store-packs.ts'
 
 /** The file versions of one workspace: a git repository of our own, whose working tree is the workspace. */
 export interface SnapshotStoreOptions {
@@ -61,6 +62,14 @@ export interface TakeOptions {
   onStored?: () => void
   /** Runs before anyone may delete trees that no log names: writes the tree into a log. */
   onTaken?: (snapshot: Snapshot) => Promise<void>
+}
+
+/** A file in a tree. */
+export interface TreeFile {
+  path: string
+  id: string
+  size: number
+  isLink: boolean
 }
 
 /** Restores work in here; it is never part of a snapshot. */
@@ -188,6 +197,70 @@ export class SnapshotStore extends FileVersions {
   async packIfNeeded(): Promise<void> {
     const names = await readdir(join(this.#git.objects, 'pack'))
     if (names.filter((name) => name.endsWith('.pack')).length > maxPacks) await this.pack()
+  }
+
+  /** The files of a tree: those of the workspace alone, by their paths in it. */
+  async filesOf(tree: string): Promise<TreeFile[]> {
+    const { output } = await this.#git.run(['ls-tree', '-r', '-z', '--long', tree], { variables: this.#git.borrowing })
+    return fieldsOf(output).map((field) => {
+      const [, mode = '', id = '', size = '', path = ''] = /^(\d+) \w+ (\w+) +(\d+|-)\t(.*)$/s.exec(field) ?? []
+      return { path, id, size: Number(size) || 0, isLink: mode === '120000' }
+    })
+  }
+
+  /** The contents of file versions, in the order of their ids. */
+  async contentsOf(ids: readonly string[]): Promise<Buffer[]> {
+    const input = ids.map((id) => `${id}\n`).join('')
+    const { output } = await this.#git.run(['cat-file', '--batch'], { variables: this.#git.borrowing, input })
+    let at = 0
+    return ids.map((id) => {
+      const end = output.indexOf('\n', at)
+      const [named, , size] = output.toString('utf8', at, end).split(' ')
+      if (named !== id || size === undefined) throw new Error(`The file version ${id} is gone.`)
+      at = end + 1 + Number(size) + 1
+      return output.subarray(end + 1, at - 1)
+    })
+  }
+
+  /** The tree of the workspace alone, without some of its files. */
+  async treeWithout(tree: string, paths: readonly string[]): Promise<string> {
+    return this.#git.withIndex(async (index) => {
+      const variables = { ...index, ...this.#git.borrowing }
+      await this.#git.run(['read-tree', this.prefix === '' ? tree : `${tree}:${this.prefix.slice(0, -1)}`], {
+        variables,
+      })
+      const command = ['update-index', '--force-remove', '-z', '--stdin']
+      if (paths.length > 0) await this.#git.run(command, { variables, input: nulSeparated(paths) })
+      return textOf((await this.#git.run(writeTree, { variables })).output).trim()
+    })
+  }
+
+  /** Whether it has everything in a tree. */
+  async isWhole(tree: string): Promise<boolean> {
+    const command = ['rev-list', '--objects', '--quiet', tree]
+    return (await this.#git.try(command, { variables: this.#git.borrowing })).type === 'ran'
+  }
+
+  /** A git pack with everything in a tree that is not in another one, too. Undefined if it is larger than `maxBytes`. */
+  async export(
+    tree: string,
+    { base, maxBytes }: { base?: string | undefined; maxBytes: number },
+  ): Promise<Buffer | undefined> {
+    const { bytes, isCut } = await packTree(this.#git, { tree, base, maxBytes })
+    return isCut ? undefined : bytes
+  }
+
+  /** Adds what is in a pack of another store. */
+  async import(pack: Buffer): Promise<void> {
+    await this.#alone(() => takePack(this.#git, pack))
+  }
+
+  /** Deletes everything that is in none of these trees, if there are so many packs that git becomes slow. */
+  async keepIfNeeded(trees: readonly string[]): Promise<void> {
+    const names = await readdir(join(this.#git.objects, 'pack'))
+    if (names.filter((name) => name.endsWith('.pack')).length <= maxPacks) return
+    await this.own()
+    await this.#alone(() => keepOnly(this.#git, trees))
   }
 
   /** The path as the workspace sees it. */

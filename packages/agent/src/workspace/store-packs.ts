@@ -14,6 +14,24 @@ export async function packBorrowed(git: ShadowGit, tree: string): Promise<boolea
   })
 }
 
+/** A pack with everything in a tree that is not in another one, too. `isCut`: it is larger than this many bytes. */
+export async function packTree(
+  git: ShadowGit,
+  { tree, base, maxBytes }: { tree: string; base?: string | undefined; maxBytes: number },
+): Promise<{ bytes: Buffer; isCut: boolean }> {
+  const input = base === undefined ? `${tree}\n` : `${tree}\n^${base}\n`
+  const options = { variables: git.borrowing, input, maxBytes }
+  const { output, isCut } = await git.run([...packing, '--revs', '--stdout'], options)
+  return { bytes: output, isCut }
+}
+
+/** Adds the objects of a pack that comes from elsewhere. Git checks each of them. */
+export async function takePack(git: ShadowGit, bytes: Buffer): Promise<void> {
+  await whilePacking(git, async () => {
+    await git.run(['index-pack', '--stdin', '--strict', '--fix-thin'], { input: bytes })
+  })
+}
+
 /** Replaces all packs and single objects by one pack that has the same. */
 export async function packStore(git: ShadowGit): Promise<void> {
   await whilePacking(git, async () => {

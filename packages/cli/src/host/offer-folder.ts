@@ -13,7 +13,7 @@ import { wayTo } from './pair.ts'
 import { placesOf, sandboxPlaceOf } from './places.ts'
 import { connectionFailure, socketOptions } from './transport.ts'
 
-export interface OfferOptions extends Pick<ToolHostOptions, 'workspaces' | 'mode' | 'rules' | 'name'> {
+export interface OfferOptions extends Pick<ToolHostOptions, 'workspaces' | 'mode' | 'rules' | 'name' | 'sharesFiles'> {
   server: KnownServer
   io: Pick<Io, 'home' | 'env'>
   /** Ends the offer. Commands continue. */

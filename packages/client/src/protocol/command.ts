@@ -29,7 +29,11 @@ export const operations = {
   set_thinking_level: z.strictObject({ level: thinkingLevel }),
   set_config: z.strictObject({ mode: z.enum(['ask', 'accept-edits', 'sandboxed', 'plan', 'auto']) }),
   /** Lets the tools of the session work in a folder of a tool host. `host`: its id or its name. */
-  set_workspace: z.strictObject({ host: z.string().min(1).max(200), workspace: z.string().min(1).max(200) }),
+  set_workspace: z.strictObject({
+    host: z.string().min(1).max(200),
+    workspace: z.string().min(1).max(200),
+    recreate: z.boolean().optional(),
+  }),
   compact: z.strictObject({ instructions: words.optional() }),
   branch: z.strictObject({
     entry_id: id.nullable(),

@@ -1,6 +1,13 @@
 import type { AgentEvent, AgentSession } from '@tapetree/agent'
 import { abandonRun } from '@tapetree/agent/run'
 import { KeptWriteError, type BlockedWrites, type KeptFile } from '@tapetree/agent/sandbox'
+import {
+  FilesUnavailable,
+  recreatedNotice,
+  recreateFiles,
+  RemoteWorkspace,
+  type WorkspaceReference,
+} from '@tapetree/agent/tool-host'
 import { RestoreProblem, SnapshotsOff, type RewindOutcome } from '@tapetree/agent/workspace'
 import type { Arguments, Command, WireBlockedWrites, WireStateValues } from '@tapetree/client/protocol'
 import { SessionError, type Cause, type Session, type WaitingMessage } from '@tapetree/session'
@@ -150,13 +157,32 @@ export class AgentDriver implements SessionDriver {
   }
 
   /** Takes effect when the session is opened again. A run that waits for a host which is away does not have to be stopped. */
-  async #setWorkspace({ host, workspace }: Arguments<'set_workspace'>, cause: Cause): Promise<unknown> {
+  async #setWorkspace({ host, workspace, recreate }: Arguments<'set_workspace'>, cause: Cause): Promise<unknown> {
     const found = findWorkspace(this.#options.workspaces, { host, workspace })
     if (this.isBusy && this.toolProblem === undefined) {
       throw new SessionError('session-busy', 'The session is running. Cancel the run first.')
     }
+    const notice = recreate ? await this.#recreate(found) : undefined
     await this.session.append({ type: 'workspace', workspace: found }, { cause })
+    // An open run takes it after the results of its calls.
+    if (notice !== undefined && this.session.openRun) await this.session.submit(notice, { delivery: 'steer' })
+    else if (notice !== undefined) await this.session.appendMessage('custom', notice)
     return { host: found.hostName, workspace: found.name, folder: found.folder }
+  }
+
+  /** Writes the files that were kept with the session into another folder. Returns what the model has to know. */
+  async #recreate(place: WorkspaceReference): Promise<string> {
+    const channel = this.#options.workspaces?.channel(place.hostId)
+    if (!channel) throw new RequestProblem(404, 'tool-host-not-found', 'There are no tool hosts.')
+    const remote = new RemoteWorkspace(place, channel)
+    try {
+      return recreatedNotice(this.session, await recreateFiles(this.session, remote), remote)
+    } catch (error) {
+      if (!(error instanceof FilesUnavailable)) throw error
+      throw new RequestProblem(409, 'files-not-recreated', error.message)
+    } finally {
+      remote.close()
+    }
   }
 
   async close(): Promise<void> {

@@ -31,8 +31,8 @@ afterEach(async () => {
   rmSync(root, { recursive: true, force: true })
 })
 
-async function openHost(name = 'laptop'): Promise<ToolHost> {
-  const host = await ToolHost.open({ dataFolder: join(root, name), name, workspaces: { app: folder }, mode: 'auto' })
+async function openHost(name = 'laptop', at = folder): Promise<ToolHost> {
+  const host = await ToolHost.open({ dataFolder: join(root, name), name, workspaces: { app: at }, mode: 'auto' })
   cleanUps.push(() => host.close())
   return host
 }
@@ -122,6 +122,37 @@ describe('a session whose tools work on a tool host', () => {
     await untilIdle(live)
     expect(await results(live)).toEqual([expect.stringContaining('here')])
     expect(live.board.get('config')?.workspace).not.toHaveProperty('problem')
+  })
+
+  test('goes on with its files on another host when the first one has died', async () => {
+    const host = await openHost()
+    const cut = connectHost(host, hosts)
+    const sessions = openSessions(
+      script()
+        .toolCall('1', 'bash', { command: 'echo one > a.txt' })
+        .step()
+        .text('done')
+        .step()
+        .toolCall('2', 'bash', { command: 'cat a.txt' })
+        .step()
+        .text('done'),
+    )
+    const live = await sessions.get(await sessions.create({ cwd: join(root, 'server'), workspace: referenceOf(host) }))
+    await live.perform('1', 'me', { op: 'prompt', args: { text: 'go' } })
+    await vi.waitFor(() => expect(live.session.workspaceFiles).toBeDefined(), patiently)
+    cut()
+    await live.perform('2', 'me', { op: 'prompt', args: { text: 'go on' } })
+    const empty = join(root, 'empty')
+    mkdirSync(empty)
+    connectHost(await openHost('other', empty), hosts)
+    const set = { op: 'set_workspace', args: { host: 'other', workspace: 'app', recreate: true } }
+    expect(await live.perform('3', 'me', set)).toMatchObject({ ok: true, result: { folder: empty } })
+    await vi.waitFor(async () => expect((await results(live)).at(-1)).toContain('one'), patiently)
+    await untilIdle(live)
+    const { messages } = await live.session.getContext()
+    expect(JSON.stringify(messages)).toContain(`The folder of this session is now ${empty} on other.`)
+    const again = { op: 'set_workspace', args: { host: 'other', workspace: 'app', recreate: true } }
+    expect(await live.perform('4', 'me', again)).toMatchObject({ error: { type: 'files-not-recreated' } })
   })
 
   test('can be attached to a host later, and screens stay connected', async () => {

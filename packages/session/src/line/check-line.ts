@@ -77,6 +77,7 @@ const payloads: Record<Line['type'], Shape | undefined> = {
   restore: { restoreId: isText, phase: isOneOf(['start', 'end']), from: isText, to: isText },
   check: { command: isText, exitCode: isNumber },
   working_copy: { folder: isText, root: isText, copyOf: isText, tree: isText },
+  workspace_files: { tree: isText, packs: isListOf({ sha256: isText }) },
   workspace: { name: isText, hostId: isText, hostName: isText, folder: isText, platform: isText },
   usage: { tokens: isObject },
   error: { message: isText },

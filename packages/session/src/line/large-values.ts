@@ -73,6 +73,7 @@ export function blobsOf(line: DiskLine): string[] {
   }
   visit(line['message'])
   visit(line['attempt'])
+  visit(line['workspace_files'])
   visit(line['blobs'])
   return [...names]
 }

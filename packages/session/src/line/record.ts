@@ -22,6 +22,7 @@ export type SessionRecord =
   | CheckRecord
   | WorkingCopyRecord
   | WorkspaceRecord
+  | WorkspaceFilesRecord
   | UsageRecord
   | ErrorRecord
   | DamageRecord
@@ -322,6 +323,26 @@ export interface WorkspaceRecord extends LineBase {
   }
 }
 
+/** The files of a workspace of another machine at one moment, kept with the session: they can be recreated elsewhere. */
+export interface WorkspaceFilesRecord extends LineBase {
+  type: 'workspace_files'
+  workspaceFiles: {
+    /** Where the files were. */
+    hostId: string
+    name: string
+    /** The id of a git tree. */
+    tree: string
+    /** Blobs: the git packs that have everything in the tree, together. */
+    packs: { sha256: string; size: number }[]
+    /** The first files that are not part of it, and why. Ignored files are never part of it. */
+    leftOut?: { path: string; reason: string }[]
+    leftOutCount?: number
+    /** What was checked out in the repository. */
+    head?: string
+    branch?: string
+  }
+}
+
 /** Only for model calls that made no message, so that the total cost is the sum of both. */
 export interface UsageRecord extends LineBase {
   type: 'usage'
@@ -370,6 +391,7 @@ export const recordTypes = {
   check: 'record',
   working_copy: 'record',
   workspace: 'record',
+  workspace_files: 'record',
   usage: 'record',
   error: 'record',
   damage: 'record',

@@ -21,6 +21,7 @@ const recordTypes = new Set([
   'restore',
   'working_copy',
   'workspace',
+  'workspace_files',
 ])
 
 /** The newest of each kind of record that a screen or the next run needs, so that it can start without reading the log. */
@@ -37,6 +38,8 @@ export class RecentFacts {
   workingCopy: PlacedRecord | null = null
   /** The folder of another machine in which its tools work. */
   workspace: PlacedRecord | null = null
+  /** The files of that folder as they were last kept. */
+  workspaceFiles: PlacedRecord | null = null
   /** Tool calls that started in the open run and have no result yet. */
   readonly running = new Set<string>()
 
@@ -77,6 +80,9 @@ export class RecentFacts {
       case 'workspace':
         this.workspace = placed()
         return
+      case 'workspace_files':
+        this.workspaceFiles = placed()
+        return
       case 'tool_start':
         this.running.add(textOr(payloadOf(line)['call_id'], ''))
         return
@@ -89,8 +95,20 @@ export class RecentFacts {
   }
 
   toCheckpoint(): unknown {
-    const { run, lastRun, lastError, plan, snapshot, openRestore, workingCopy, workspace, running } = this
-    return { run, lastRun, lastError, plan, snapshot, openRestore, workingCopy, workspace, running: [...running] }
+    const { run, lastRun, lastError, plan, snapshot, openRestore, workingCopy, workspace, workspaceFiles, running } =
+      this
+    return {
+      run,
+      lastRun,
+      lastError,
+      plan,
+      snapshot,
+      openRestore,
+      workingCopy,
+      workspace,
+      workspaceFiles,
+      running: [...running],
+    }
   }
 
   restore(saved: unknown): void {

@@ -217,6 +217,7 @@ export class SessionState {
       case 'check':
       case 'working_copy':
       case 'workspace':
+      case 'workspace_files':
       case 'error':
         return
       default:

@@ -30,6 +30,7 @@ import type {
   SnapshotRecord,
   SubmissionChange,
   WorkingCopyRecord,
+  WorkspaceFilesRecord,
   WorkspaceRecord,
 } from '../line/record.ts'
 import { Player } from '../view/player.ts'
@@ -233,6 +234,14 @@ export class Session {
     return workspace
       ? (payloadFromDisk('workspace', workspace.payload) as unknown as WorkspaceRecord['workspace'])
       : undefined
+  }
+
+  /** The files of a workspace of another machine as they were last kept, and when. */
+  get workspaceFiles(): (WorkspaceFilesRecord['workspaceFiles'] & { timestamp: string }) | undefined {
+    const { workspaceFiles: kept } = this.#reader.state.facts
+    if (!kept) return undefined
+    const files = payloadFromDisk('workspace_files', kept.payload) as unknown as WorkspaceFilesRecord['workspaceFiles']
+    return { ...files, timestamp: kept.timestamp }
   }
 
   get grants(): readonly Record<string, unknown>[] {

@@ -264,6 +264,7 @@ function takeRecord(state: Transcript, record: SessionRecord): Transcript {
     case 'check':
     case 'working_copy':
     case 'workspace':
+    case 'workspace_files':
     case 'unknown_record':
       return state
     default:

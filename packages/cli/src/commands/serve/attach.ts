@@ -106,7 +106,11 @@ async function attachServer(options: AttachServerOptions): Promise<ExitCode> {
     const rest = new RestClient(address)
     await requireServer(rest, server)
     const sessionId = session === undefined ? undefined : await findThere(rest, session, server)
-    if (flag(invocation, 'here')) offer = await offerHere({ server, sessionId, rest, io, signal: leaving.signal })
+    const recreate = flag(invocation, 'recreate')
+    if (recreate && !flag(invocation, 'here')) throw usageFailure('--recreate needs --here.')
+    if (flag(invocation, 'here')) {
+      offer = await offerHere({ server, sessionId, recreate, rest, io, signal: leaving.signal })
+    }
     const { settings } = await surroundingsOf(io, { cwd: io.cwd })
     const first = sessionId === undefined ? undefined : await source.open(sessionId)
     const look = lookOf(invocation, settings.values.terminal, io)
@@ -127,12 +131,14 @@ async function attachServer(options: AttachServerOptions): Promise<ExitCode> {
 async function offerHere({
   server,
   sessionId,
+  recreate,
   rest,
   io,
   signal,
 }: {
   server: KnownServer
   sessionId: string | undefined
+  recreate: boolean
   rest: RestClient
   io: Io
   signal: AbortSignal
@@ -147,13 +153,15 @@ async function offerHere({
     server,
     io,
     workspaces: { [name]: io.cwd },
+    // It is lent, not given.
+    sharesFiles: false,
     signal,
     // The screen shows whether the folder can be reached.
     onChange: () => undefined,
   })
   ended.catch(() => undefined)
   await connected
-  await rest.setWorkspace(sessionId, { host: host.hello.id, workspace: name })
+  await rest.setWorkspace(sessionId, { host: host.hello.id, workspace: name, recreate })
   return { ended }
 }
 

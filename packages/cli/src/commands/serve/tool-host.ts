@@ -35,6 +35,7 @@ export async function toolHost(invocation: Invocation, io: Io): Promise<ExitCode
     workspaces,
     ...(mode !== undefined && { mode }),
     ...(name !== undefined && { name }),
+    sharesFiles: !flag(invocation, 'keep-no-files'),
     rules: [
       ...listOption(invocation, 'allow').map((rule) => parseRule(rule, 'allow')),
       ...listOption(invocation, 'deny').map((rule) => parseRule(rule, 'deny')),

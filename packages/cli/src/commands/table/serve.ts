@@ -128,6 +128,10 @@ export const serveCommands: readonly CommandSpec[] = [
         description: 'send the token to another machine without TLS, for example through a tunnel',
       },
       { name: 'here', description: 'let the tools of the session work in this folder, while this screen is open' },
+      {
+        name: 'recreate',
+        description: 'with --here: write the files that the session has kept into this folder, which must be empty',
+      },
       { name: 'list', description: 'list known servers' },
       { name: 'forget', value: 'url', description: 'forget a server and its token' },
       ...lookOptions,
@@ -169,6 +173,7 @@ export const serveCommands: readonly CommandSpec[] = [
       },
       { name: 'allow', value: 'rule', many: true, description: 'allow more than the mode, such as "command npm test"' },
       { name: 'deny', value: 'rule', many: true, description: 'never allow, such as "read ./private/**"' },
+      { name: 'keep-no-files', description: 'sessions do not keep the files of these folders' },
       { name: 'token', value: 'token', description: 'a token of the role host or drive; or set TAPETREE_TOKEN' },
       {
         name: 'allow-insecure',
