@@ -44,22 +44,19 @@ const maxBytes = 1024 * 1024
 
 /**
  * Changes the settings file of the user, or creates it. All other settings stay, in YAML with their comments. Rejects
- * with `malformed-file` if the file or a value is not valid; then nothing is written.
+ * with `malformed-file` if the file or a value is not valid; then nothing is written. `project` is the root of a project: the change
+ * applies only there. Without it, it applies wherever nothing else is chosen.
  */
-export async function changeUserSettings(change: SettingsChange, { project, ...place }: SettingsPlace): Promise<void> {
+export async function changeUserSettings(
+  change: SettingsChange,
+  { project, ...place }: { home: string; env: Environment; project?: string },
+): Promise<void> {
   const { allow = [], ...choices } = change
   const changes = changesOf(choices, project)
   if (changes.length > 0) await changeFile(place, () => changes)
   if (allow.length === 0) return
   if (project === undefined) throw new TypeError('Rules are allowed in a project.')
   await allowInProject({ root: project, rules: allow }, place)
-}
-
-export interface SettingsPlace {
-  home: string
-  env: Environment
-  /** The root of a project: the change applies only there. Absent: it applies wherever nothing else is chosen. */
-  project?: string
 }
 
 /**
