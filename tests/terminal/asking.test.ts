@@ -69,7 +69,8 @@ test('a plan is shown as Markdown, a change is asked for in words, and an accept
   chat.type('A test first')
   await chat.waitFor('A test first')
   chat.press('enter')
-  await chat.waitFor('Write a test first.')
+  // The conversation shows the plan before the dialog does.
+  await chat.waitFor('│ 1. Write a test first.')
   expect(shownTo(await home.provider.request(2)).join('\n')).toContain('A test first')
   await answer(chat, '1', 'I begin.')
   await chat.waitFor('Enter sends')
