@@ -48,6 +48,18 @@ test('/jobs shows a background command with its output, and stops it', async () 
   await chat.waitFor(`${command}: stopped`)
 })
 
+test('a background command shows what it prints in the conversation, and how it ended', async () => {
+  const home = await testHome({ settings: { permissions: { mode: 'auto' } } })
+  const command = 'echo it listens; until [ -e over ]; do sleep 0.1; done; echo it ends; exit 3'
+  home.provider.script(call({ id: 'call_1', name: 'bash', input: { command, background: true } }), say('Started.'))
+  const chat = await openChat({ home, columns: 140 })
+  send(chat, 'Start it')
+  await chat.waitFor('Started.')
+  await chat.waitFor(/● bash .* · runs in the background\n +it listens\n/)
+  await writeFile(join(home.cwd, 'over'), '')
+  await chat.waitFor(/✗ bash .* · background job: exit code 3\n +it listens\n +it ends\n/)
+})
+
 test('/context shows what fills the context, and takes a compaction back', async () => {
   const home = await testHome({ settings: { compaction: { keepTokens: 100 } } })
   home.provider.script(say(`${'word '.repeat(20_000)}\n\nOne.`), say('Two.'), say('## Goal\nA summary.'))

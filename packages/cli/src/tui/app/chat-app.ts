@@ -50,8 +50,9 @@ export class ChatApp {
 
   /** Restores the terminal and leaves the last answer on it. May be called at any time, and repeatedly. */
   restore(): void {
-    const { attention, draft, drawing, screen, tui } = this.#parts
+    const { attention, draft, drawing, lines, screen, tui } = this.#parts
     drawing.stop()
+    lines.stop()
     draft.flush()
     if (this.#isRestored) return
     this.#isRestored = true
@@ -122,6 +123,7 @@ const middleGray = 128
 
 /** The parts that the chat itself uses. */
 interface ChatParts extends ChatCore {
+  lines: SessionLines
   appearance: Appearance
   setTheme: (name: ThemeName) => void
   draft: DraftFile
@@ -186,7 +188,11 @@ function assembleChat(options: ChatOptions, terminal: Terminal): ChatParts {
     const { handle } = session
     if (handle) remarks.watch(actions.attempt('Loading older messages', () => handle.loadOlder()))
   }
-  const shown = { theme, now, onChange: draw, taskNews: (about: string) => lines.taskNews(about) }
+  const news = {
+    taskNews: (about: string) => lines.taskNews(about),
+    jobNews: (jobId: string) => lines.jobNews(jobId),
+  }
+  const shown = { theme, now, onChange: draw, ...news }
   const onProblem = (error: unknown): void => remarks.fail(error)
   const pane = new LatePane({ ...shown, onOlder, isScrolling: look.altScreen, onProblem })
   const { historyFile } = options
@@ -281,7 +287,7 @@ function assembleChat(options: ChatOptions, terminal: Terminal): ChatParts {
     onRedraw,
     onSuspend,
   })
-  const lines = new SessionLines({ session, source, appearance, now, onChange: draw })
+  const lines = new SessionLines({ session, source, appearance, services: options.services, now, onChange: draw })
   const screen = new ChatScreen({
     tui,
     appearance,
@@ -310,7 +316,7 @@ function assembleChat(options: ChatOptions, terminal: Terminal): ChatParts {
     appearance.change(name)
     onTheme()
   }
-  return { ...core, appearance, setTheme, draft, tui, attention, drawing, screen, composer, openers, sender }
+  return { ...core, lines, appearance, setTheme, draft, tui, attention, drawing, screen, composer, openers, sender }
 }
 
 function trueNotices({ notices = [] }: ChatOptions): string[] {

@@ -37,7 +37,8 @@ test('a subagent has a line with what it does, and its request names it', async 
     arrange: (handle, source) => {
       source.sessions = [info('child', { ...child, cost: 0.5, messageCount: 3 })]
       const toolUse = { id: 'k', name: 'bash', input: { command: 'ls -l' } }
-      const message = { role: 'assistant', content: [{ type: 'tool_use', toolUse }] } as const
+      const usage = { inputTokens: 1900, outputTokens: 100 }
+      const message = { role: 'assistant', content: [{ type: 'tool_use', toolUse }], usage } as const
       const entry = { type: 'message', id: 'e1', seq: 1, parentId: null, timestamp: '', message } as unknown as Entry
       source.nodes = [{ entry, children: [] }]
       handle.user('go')
@@ -47,7 +48,7 @@ test('a subagent has a line with what it does, and its request names it', async 
     },
   })
   const { terminal, handle } = chat
-  await terminal.waitFor('task Count the files · [bash ls -l] · 3 messages · $0.50')
+  await terminal.waitFor('task Count the files · [bash ls -l] · 3 messages · 2k tokens · $0.50')
   handle.requestPermission({
     requestId: 'p',
     callId: 'child/k',

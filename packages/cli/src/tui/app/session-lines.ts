@@ -10,12 +10,14 @@ import type { Appearance } from './appearance.ts'
 import type { CurrentSession } from '../chat/current-session.ts'
 import type { Transcript, TreeNode } from '@tapetree/session/view'
 import { describeEntry } from '../../text/describe-entry.ts'
-import type { TaskNews } from '../views/item-context.ts'
+import { JobFeed, type JobFeedOptions } from './job-feed.ts'
+import type { JobNews, TaskNews } from '../views/item-context.ts'
 
 export interface SessionLinesOptions {
   session: CurrentSession
   source: Pick<SessionSource, 'models' | 'list' | 'tree'>
   appearance: Appearance
+  services: JobFeedOptions['services']
   now: () => number
   onChange: () => void
 }
@@ -29,11 +31,13 @@ export class SessionLines {
   readonly #windows = new Map<string, number | undefined>()
 
   readonly #subagents: Subagents
+  readonly #jobs: JobFeed
   readonly #branch: GitBranch
 
   constructor(options: SessionLinesOptions) {
     this.#options = options
     this.#subagents = new Subagents(options)
+    this.#jobs = new JobFeed(options)
     this.#branch = new GitBranch(options.now)
   }
 
@@ -92,6 +96,16 @@ export class SessionLines {
   /** What the subagent with this description does, as far as it is known. */
   taskNews(description: string): TaskNews | undefined {
     return this.#subagents.newsOf(description)
+  }
+
+  /** The state of a background job, as far as it is known. */
+  jobNews(jobId: string): JobNews | undefined {
+    return this.#jobs.newsOf(jobId)
+  }
+
+  /** Nothing is followed any more. */
+  stop(): void {
+    this.#jobs.stop()
   }
 
   /** The name of a subagent, from the id of its session. */
@@ -163,8 +177,8 @@ class Subagents {
   #sessionId: string | undefined
   #cost = 0
   #children: readonly SessionInfo[] = []
-  /** The last action of each, by the id of its session. */
-  readonly #actions = new Map<string, string>()
+  /** The last action of each and its tokens, by the id of its session. */
+  readonly #actions = new Map<string, Pick<TaskNews, 'text' | 'tokens'>>()
   #asked: { seq: number; atMs: number } | undefined
   #isAsking = false
 
@@ -190,7 +204,7 @@ class Subagents {
     const child = this.#children.findLast(({ name }) => name === description)
     if (!child) return undefined
     const { id, cost, messageCount } = child
-    return { text: this.#actions.get(id) ?? 'starting', cost, messageCount }
+    return { text: 'starting', ...this.#actions.get(id), cost, messageCount }
   }
 
   nameOf(sessionId: string): string | undefined {
@@ -230,14 +244,18 @@ class Subagents {
     if (own.length > 0) onChange()
   }
 
-  /** Its newest call or text. */
-  async #actionOf(sessionId: string): Promise<string | undefined> {
+  /** Its newest call or text, and the tokens of all its answers. */
+  async #actionOf(sessionId: string): Promise<Pick<TaskNews, 'text' | 'tokens'> | undefined> {
     const roots = await this.#options.source.tree(sessionId).catch((): TreeNode[] => [])
-    let last: string | undefined
+    let text: string | undefined
+    let tokens = 0
     for (let node = roots.at(-1); node; node = node.children.at(-1)) {
       const { entry } = node
-      if (entry.type === 'message' && entry.message.role === 'assistant') last = describeEntry(entry).words
+      if (entry.type !== 'message' || entry.message.role !== 'assistant') continue
+      text = describeEntry(entry).words
+      const { inputTokens = 0, outputTokens = 0, totalTokens } = entry.message.usage ?? {}
+      tokens += totalTokens ?? inputTokens + outputTokens
     }
-    return last
+    return text === undefined ? undefined : { text, tokens }
   }
 }

@@ -47,6 +47,7 @@ export interface PaneOptions {
   theme: Theme
   now: () => number
   taskNews?: ShownItemsOptions['taskNews']
+  jobNews?: ShownItemsOptions['jobNews']
   /** Requests older messages than those loaded. */
   onOlder: () => void
   onChange: () => void

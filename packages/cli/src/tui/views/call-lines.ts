@@ -1,7 +1,7 @@
 import { callOutcome, changedFiles, isGroupedTool, type CallOutcome } from '@tapetree/session/screen'
 import type { ToolCallPart } from '@tapetree/session/view'
 import { callArgument, contentText } from '../../text/content-text.ts'
-import { costText, counted } from '../../text/amounts.ts'
+import { costText, counted, tokenText } from '../../text/amounts.ts'
 import { displayWidth, fitText } from '../../text/display-width.ts'
 import { diffTexts } from '../../text/line-diff.ts'
 import { shownDiff, shownText, shownWords } from '../markdown/shown-text.ts'
@@ -9,19 +9,44 @@ import { paint, wrapLine, type Span, type StyledLine } from '../markdown/wrap-li
 import type { Style, Theme } from '../theme.ts'
 import { countSpans, DiffView } from './diff-view.ts'
 import { foldLines, lineCount, mostLines } from './folded-lines.ts'
-import type { ItemContext } from './item-context.ts'
+import type { ItemContext, JobNews } from './item-context.ts'
 
 /** A tool call: one line with its subject and state, and its output or the changed lines below. */
 export function callLines(call: ToolCallPart, context: ItemContext, width: number): string[] {
   const { now = Date.now } = context
   const news = context.callNews?.(call.callId)
-  const outcome = callOutcome(call, { isLive: context.isLive ?? false, news, now: now(), textOf: contentText })
+  const known = callOutcome(call, { isLive: context.isLive ?? false, news, now: now(), textOf: contentText })
+  const outcome = jobOutcome(known, jobNewsOf(call, context))
   const change = changeOf(call, outcome, context)
   const head = headLines(call, outcome, { context, width, change })
   // The dialog shows what it asks about.
   if (change) return outcome.state === 'asking' ? head : [...head, ...changeRows(change, { ...context, width })]
   if (isQuiet(call, outcome, context)) return head
   return [...head, ...indentedBody(bodyOf(call, outcome, context), { ...context, width })]
+}
+
+/** The id of the job that a command became, from what the tool told the model. */
+const jobIds = new WeakMap<ToolCallPart, { id: string | undefined }>()
+
+/** Undefined for a call that did not start a job, and while nothing is known about the job. */
+export function jobNewsOf(call: ToolCallPart, { jobNews }: ItemContext): JobNews | undefined {
+  if (!jobNews || call.name !== 'bash' || !call.result) return undefined
+  let known = jobIds.get(call)
+  if (!known) {
+    const [, id] =
+      / in the background as (\S+)\. Read more with job_output/.exec(contentText(call.result.content)) ?? []
+    known = { id }
+    jobIds.set(call, known)
+  }
+  return known.id === undefined ? undefined : jobNews(known.id)
+}
+
+/** What a job does now, in place of how it started. */
+function jobOutcome(outcome: CallOutcome, job: JobNews | undefined): CallOutcome {
+  if (job?.text === undefined) return outcome
+  const state = job.isRunning ? 'running' : job.state === 'exit code 0' ? 'done' : 'failed'
+  const note = job.isRunning ? 'runs in the background' : `background job: ${job.state}`
+  return { ...outcome, state, note, output: job.text }
 }
 
 /** While folded, what was read is a line, and the task list is pinned elsewhere. */
@@ -128,8 +153,9 @@ function quietNotes(
     const news = taskNews?.(typeof call.input['description'] === 'string' ? call.input['description'] : '')
     if (!news) return []
     const cost = news.cost > 0 ? ` · ${costText(news.cost)}` : ''
+    const tokens = news.tokens ? ` · ${tokenText(news.tokens)} tokens` : ''
     const text = fitText(shownWords(news.text), taskWords)
-    return [{ text: `${text} · ${counted(news.messageCount, 'message')}${cost}`, style }]
+    return [{ text: `${text} · ${counted(news.messageCount, 'message')}${tokens}${cost}`, style }]
   }
   if (!isGroupedTool(call.name) || isUnfolded || state !== 'done') return []
   return [{ text: counted(lineCount(output), 'line'), style }]

@@ -16,6 +16,8 @@ export interface ItemContext {
   readonly rows?: readonly TranscriptRow[]
   /** What the subagent of a call does. */
   readonly taskNews?: (description: string) => TaskNews | undefined
+  /** The state of a background job. */
+  readonly jobNews?: (jobId: string) => JobNews | undefined
   /** For the last answer of a run: what the run did. */
   readonly worked?: WorkedRun
   /** For a compaction: how many messages it replaces. */
@@ -33,6 +35,17 @@ export interface TaskNews {
   /** In US dollars. */
   cost: number
   messageCount: number
+  /** Undefined until its log is read. */
+  tokens?: number
+}
+
+/** The state of a background job. */
+export interface JobNews {
+  /** `exit code 1`, `stopped`; `running` while it runs. */
+  state: string
+  isRunning: boolean
+  /** Its newest output, not yet harmless. Undefined if it cannot be read: then the call says what it knew. */
+  text: string | undefined
 }
 
 /** What a run did, for the line at its end. */

@@ -55,6 +55,23 @@ Do that.
 describe('calls', () => {
   const output = Array.from({ length: 12 }, (_, line) => `line ${line + 1}`).join('\n')
 
+  test('a command in the background shows its state and newest output in place of how it started', () => {
+    const started =
+      '(no output yet)\n\n[Started in the background as job_1. Read more with job_output, jobId job_1, since 0; stop it with job_kill.]'
+    const talk = new Talk()
+      .assistant(call('a', 'bash', { command: 'npm start', background: true }))
+      .result('a', started)
+    const news = { state: 'running', isRunning: true, text: 'listening\n' }
+    const jobNews = (id: string): typeof news | undefined => (id === 'job_1' ? news : undefined)
+    expect(draw(talk, { jobNews })).toBe('\n● bash npm start · runs in the background\n  listening\n')
+    const ended = { state: 'exit code 1', isRunning: false, text: 'out of memory\n' }
+    expect(draw(talk, { jobNews: () => ended })).toBe(
+      '\n✗ bash npm start · background job: exit code 1\n  out of memory\n',
+    )
+    const gone = { state: 'gone', isRunning: false, text: undefined }
+    for (const unknown of [gone, undefined]) expect(draw(talk, { jobNews: () => unknown })).toContain('(no output yet)')
+  })
+
   test('a call shows its state while it waits, asks, runs and is done', () => {
     const talk = new Talk().assistant(call('a', 'bash', { command: 'npm test\nnpm run lint' }))
     const live = { isLive: true, now: () => talkTime + 65_000 }

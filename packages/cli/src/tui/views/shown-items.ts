@@ -16,6 +16,7 @@ import { Highlighter } from '../markdown/highlight.ts'
 import type { Theme } from '../theme.ts'
 import { DraftView } from './draft-view.ts'
 import { contentText } from '../../text/content-text.ts'
+import { jobNewsOf } from './call-lines.ts'
 import type { ItemContext, WorkedRun } from './item-context.ts'
 import { renderItem, noticeLines } from './render-item.ts'
 
@@ -26,6 +27,8 @@ export interface ShownItemsOptions {
   onChange: () => void
   /** What the subagent with this description does. */
   taskNews?: ItemContext['taskNews']
+  /** The state of a background job. */
+  jobNews?: ItemContext['jobNews']
   /** All lines are requested each time, because the terminal scrolls: then all of them are cached. */
   keepsAll?: boolean
 }
@@ -169,7 +172,7 @@ export class ShownItems {
     const context = this.#context(item.id)
     const rows = item.type === 'assistant' ? this.#rowsAt(index) : undefined
     const isEnd = this.#isEnd(index)
-    const how = `${width} ${context.isUnfolded} ${rows?.length ?? ''} ${signatureOf(rows?.at(-1))} ${isEnd}`
+    const how = `${width} ${context.isUnfolded} ${rows?.length ?? ''} ${signatureOf(rows?.at(-1))} ${isEnd} ${jobsIn(item, context)}`
     return this.#cache.get(item, how, () => {
       const summarized = summarizedBy(this.#items, index)
       const worked = isEnd ? workedBy(this.#items, index) : undefined
@@ -201,9 +204,10 @@ export class ShownItems {
   }
 
   #context(id: string): ItemContext & { isUnfolded: boolean } {
-    const { theme, now, taskNews } = this.#options
+    const { theme, now, taskNews, jobNews } = this.#options
     const isUnfolded = this.#isUnfolded || this.#unfolded.has(id)
-    return { theme, now, highlighter: this.#highlighter, isUnfolded, ...(taskNews && { taskNews }) }
+    const news = { ...(taskNews && { taskNews }), ...(jobNews && { jobNews }) }
+    return { theme, now, highlighter: this.#highlighter, isUnfolded, ...news }
   }
 }
 
@@ -218,6 +222,16 @@ function spaced(lines: readonly string[]): string[] {
 function signatureOf(row: TranscriptRow | undefined): string {
   return row?.type === 'reads' ? `${row.calls.length}/${row.calls.filter(({ result }) => result).length}` : ''
 }
+
+/** Changes with the state and output of the background jobs of an answer. */
+function jobsIn(item: TranscriptItem, context: ItemContext): string {
+  if (item.type !== 'assistant') return ''
+  const jobs = item.parts.flatMap((part) => (part.type === 'tool_call' ? (jobNewsOf(part, context) ?? []) : []))
+  return jobs.map(({ state, text = '' }) => `${state} ${text.length} ${text.slice(-jobEnd)}`).join(' ')
+}
+
+/** Output of the same length that ends the same is the same. */
+const jobEnd = 200
 
 /** From the message of the user to its last answer. Undefined for a short answer without work: it needs no account. */
 function workedBy(items: readonly TranscriptItem[], index: number): WorkedRun | undefined {

@@ -14,6 +14,7 @@ export interface TranscriptViewOptions {
   /** The start of the loaded part has come into view, and there is more before it. */
   onOlder?: () => void
   taskNews?: ShownItemsOptions['taskNews']
+  jobNews?: ShownItemsOptions['jobNews']
 }
 
 /** The conversation, in a window with a number of rows. The cost depends on what is visible and what has changed, not on the length. */
@@ -31,8 +32,8 @@ export class TranscriptView implements Component {
 
   constructor(options: TranscriptViewOptions) {
     this.#options = options
-    const { theme, now, onChange = () => undefined, taskNews } = options
-    this.#shown = new ShownItems({ theme, now, onChange, taskNews })
+    const { theme, now, onChange = () => undefined, taskNews, jobNews } = options
+    this.#shown = new ShownItems({ theme, now, onChange, taskNews, jobNews })
     this.#scroll = new ScrollPosition(this.#shown)
   }
 
