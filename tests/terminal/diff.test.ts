@@ -66,3 +66,24 @@ test('in tmux, a wide window shows the old file beside the new one', async () =>
   await tmux.waitFor('Changed.')
   expect(await tmux.screen()).toMatch(/20 - const value20 = 20 +│ +20 \+ const value20 = 21/)
 })
+
+test('a diff of 5,000 lines is scrolled to its end, and each screen gets its colors', async () => {
+  const home = await testHome({ settings: { permissions: { mode: 'auto' } } })
+  const content = Array.from({ length: 5000 }, (_, line) => `const value${line + 1} = ${line + 1}\n`).join('')
+  home.provider.script(call({ id: 'call_1', name: 'write', input: { path: 'values.ts', content } }), say('Written.'))
+  const chat = await openChat({ home, rows: 40 })
+  send(chat, 'Write it')
+  await chat.waitFor('Written.')
+  await chat.waitFor('Enter sends')
+  send(chat, '/diff')
+  await chat.waitFor(/Changed in this session .*\+5000/)
+  const isColored = (words: string): boolean => {
+    const row = chat.rows().findIndex((each) => each.includes(words))
+    const at = chat.rows()[row]?.indexOf('const') ?? -1
+    return chat.cells()[row]?.[at]?.foreground !== undefined
+  }
+  await chat.waitFor(() => isColored('const value1 = 1'))
+  chat.press('end')
+  await chat.waitFor('5000 + const value5000 = 5000')
+  await chat.waitFor(() => isColored('const value5000 = 5000'))
+})

@@ -20,11 +20,12 @@ export class Highlighter {
   /** The code in lines. Undefined if the language is unknown or not loaded yet, or if the code takes too long to color. */
   highlight(code: string, language: string, theme: Theme): StyledLine[] | undefined {
     const name = codeLanguage(language)
-    if (name === undefined || code.length > maxCode || longCodeLine.test(code)) return undefined
+    if (name === undefined || code.length > maxCode) return undefined
     if (!this.#core?.getLanguage(name)) {
       void this.#load(name)
       return undefined
     }
+    if (longCodeLine.test(code)) return undefined
     const core = this.#core
     const colored = withinTime({ parser: `${name} ${this.#number}`, text: code }, () =>
       piecesOf(code).map((piece) => core.highlight(piece, { language: name, ignoreIllegals: true }).value),
@@ -42,6 +43,8 @@ export class Highlighter {
       ])
       this.#core ??= core.newInstance()
       this.#core.registerLanguage(name, language)
+      // Compiles the grammar now, and not while a frame is drawn.
+      this.#core.highlight(' ', { language: name })
     } catch {
       // Code without colors is still readable.
       return

@@ -2,7 +2,7 @@ import { visibleWidth } from '@earendil-works/pi-tui'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { fitText } from '../../text/display-width.ts'
-import { paint, textOf, wrapLine } from './wrap-line.ts'
+import { hardWrapLine, hardWrapRows, paint, textOf, wrapLine } from './wrap-line.ts'
 
 function wrap(text: string, width: number): string[] {
   return wrapLine([{ text }], width).map(textOf)
@@ -51,6 +51,7 @@ test('no line is too wide, and no word is lost', () => {
       expect(lines.join('').replaceAll(' ', '')).toBe(text.replaceAll(' ', ''))
       expect(Math.max(...lines.map(visibleWidth))).toBeLessThanOrEqual(width)
       expect(visibleWidth(fitText(text, width))).toBeLessThanOrEqual(width)
+      expect(hardWrapRows(text, width)).toBe(hardWrapLine([{ text }], width).length)
     }),
     { numRuns: 500 },
   )

@@ -108,6 +108,24 @@ export function hardWrapLine(line: StyledLine, width: number): StyledLine[] {
   return [...rows, sliceLine(line, start, text.length)]
 }
 
+/** How many rows `hardWrapLine` makes of a text, without making them. */
+export function hardWrapRows(text: string, width: number): number {
+  if (plain.test(text)) return Math.max(1, Math.ceil(text.length / Math.max(1, width)))
+  let rows = 1
+  let used = 0
+  forEachGrapheme(text, (grapheme) => {
+    if (used > 0 && used + grapheme.width > width) {
+      rows++
+      used = 0
+    }
+    used += grapheme.width
+  })
+  return rows
+}
+
+/** One column for each character. */
+const plain = /^[ -~]*$/
+
 /** The spans between two offsets of its text. */
 export function sliceLine(line: StyledLine, start: number, end: number): StyledLine {
   const pieces: Span[] = []

@@ -36,7 +36,8 @@ export class DiffPanel extends FramedPanel {
       this.#view.forget()
       options.onChange()
     })
-    this.#view = new DiffView(options.files, { theme: options.theme, highlighter, isNamed: true })
+    const { theme, onChange: onMore } = options
+    this.#view = new DiffView(options.files, { theme, highlighter, onMore, isNamed: true })
   }
 
   handleInput(data: string): void {

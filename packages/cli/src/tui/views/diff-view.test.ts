@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import { diffTexts } from '../../text/line-diff.ts'
 import { displayWidth } from '../../text/display-width.ts'
 import { Highlighter } from '../markdown/highlight.ts'
@@ -109,4 +109,33 @@ test('any page of a diff with 5,000 lines draws within 50 ms', async () => {
   }
   times.sort((left, right) => left - right)
   expect(times[Math.floor(times.length * 0.99)]).toBeLessThan(50)
+})
+
+test('coloring never holds up a frame: the next frames have the rest of the colors', async () => {
+  const lines = Array.from({ length: 1000 }, (_, index) => `const value${index} = ${index}\n`)
+  const file = diffTexts({ name: 'a.ts', before: undefined, after: lines.join('') })
+  const loaded = Promise.withResolvers<void>()
+  const highlighter = new Highlighter(loaded.resolve)
+  const whole = new DiffView([file], { theme: dark, highlighter })
+  whole.render(100)
+  await loaded.promise
+  const colored = whole.render(100)
+  // Each chunk takes longer than a frame may.
+  let now = 0
+  const clock = vi.spyOn(performance, 'now').mockImplementation(() => (now += 100))
+  onTestFinished(() => clock.mockRestore())
+  let more = Promise.withResolvers<void>()
+  const view = new DiffView([file], { theme: dark, highlighter, onMore: () => more.resolve() })
+  const highlight = vi.spyOn(highlighter, 'highlight')
+  for (let frame = 1; ; frame++) {
+    const rows = view.render(100)
+    expect(rows).toHaveLength(1000)
+    expect(highlight).toHaveBeenCalledTimes(frame)
+    if (frame === 1000 / 40) {
+      expect(rows).toEqual(colored)
+      return
+    }
+    await more.promise
+    more = Promise.withResolvers<void>()
+  }
 })

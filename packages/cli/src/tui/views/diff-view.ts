@@ -9,13 +9,23 @@ import {
 import { counted } from '../../text/amounts.ts'
 import { displayWidth, forEachGrapheme } from '../../text/display-width.ts'
 import type { Highlighter } from '../markdown/highlight.ts'
-import { hardWrapLine, paint, sliceLine, textOf, type Span, type StyledLine } from '../markdown/wrap-line.ts'
+import {
+  hardWrapLine,
+  hardWrapRows,
+  paint,
+  sliceLine,
+  textOf,
+  type Span,
+  type StyledLine,
+} from '../markdown/wrap-line.ts'
 import type { Style, Theme } from '../theme.ts'
 
 export interface DiffViewOptions {
   theme: Theme
   /** Absent: no syntax colors. */
   highlighter?: Highlighter | undefined
+  /** If set, a frame that takes too long is drawn without some of its colors, and this is called: the next one has more of them. */
+  onMore?: () => void
   /** Shows the name of a single file, too. */
   isNamed?: boolean
   /** Cuts longer lines, with an ellipsis. Absent: nothing is cut. */
@@ -90,6 +100,7 @@ export class DiffView {
   render(width: number, { from = 0, to = Infinity, layout = layoutFor(width) } = {}): string[] {
     const { blocks, starts } = this.#laidOut(width, layout)
     const lines: string[] = []
+    this.#code.startFrame()
     for (let index = blockAt(starts, from); index < blocks.length; index++) {
       const start = starts[index] ?? 0
       if (start >= to) break
@@ -98,6 +109,8 @@ export class DiffView {
       const rows = this.#draw(block, width)
       for (const row of rows.slice(Math.max(0, from - start), to - start)) lines.push(row)
     }
+    const { onMore } = this.#options
+    if (onMore && this.#code.hasLeftOut) setImmediate(onMore)
     return lines
   }
 
@@ -271,7 +284,7 @@ function heightOf(block: Block, width: number, most = Infinity): number {
 }
 
 function rowsOf({ text, isUnterminated }: DiffLine, room: number): number {
-  return hardWrapLine([{ text: isUnterminated ? text + unterminated : text }], room).length
+  return hardWrapRows(isUnterminated ? text + unterminated : text, room)
 }
 
 /** The block that contains this row. */
@@ -324,13 +337,18 @@ function markedSpans(
   return spans
 }
 
+/** What coloring may take of a frame. The first chunk is always colored. */
+const frameMs = 8
+
 /** Highlighted at once. A grammar sees only these lines: a comment that began earlier is not recognized, as in any diff. */
-const chunkLines = 60
+const chunkLines = 40
 
 /** Syntax colors of the lines of a diff, by chunks of each side of a hunk. */
 class CodeColors {
   readonly #options: DiffViewOptions
   readonly #sides = new Map<readonly DiffLine[], Record<'old' | 'new', Side>>()
+  #spentMs = 0
+  #hasLeftOut = false
 
   constructor(options: DiffViewOptions) {
     this.#options = options
@@ -338,6 +356,16 @@ class CodeColors {
 
   forget(): void {
     this.#sides.clear()
+  }
+
+  startFrame(): void {
+    this.#spentMs = 0
+    this.#hasLeftOut = false
+  }
+
+  /** Some lines of the frame have no colors yet. */
+  get hasLeftOut(): boolean {
+    return this.#hasLeftOut
   }
 
   of({ file, lines }: InHunk, line: DiffLine): StyledLine {
@@ -351,12 +379,19 @@ class CodeColors {
     const place = side.places.get(line)
     if (place === undefined) return plain
     const chunk = Math.floor(place / chunkLines)
-    const known = side.chunks.get(chunk)
     const start = chunk * chunkLines
-    const code = side.lines.slice(start, start + chunkLines)
-    const colored = known ?? highlighter.highlight(code.join('\n'), language, theme)
-    if (!colored) return plain
-    side.chunks.set(chunk, colored)
+    let colored = side.chunks.get(chunk)
+    if (!colored) {
+      if (this.#options.onMore && this.#spentMs > frameMs) {
+        this.#hasLeftOut = true
+        return plain
+      }
+      const before = performance.now()
+      colored = highlighter.highlight(side.lines.slice(start, start + chunkLines).join('\n'), language, theme)
+      this.#spentMs += performance.now() - before
+      if (!colored) return plain
+      side.chunks.set(chunk, colored)
+    }
     const found = colored[place - start]
     // Marks are positions in the text, so it must be the same.
     return found && textOf(found) === line.text ? found : plain
