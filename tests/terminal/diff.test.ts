@@ -1,4 +1,4 @@
-import { readFile, writeFile } from 'node:fs/promises'
+import { readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { call, say } from '../peers/answers.ts'
@@ -9,7 +9,7 @@ import { startTmux } from './tmux.ts'
 const source = Array.from({ length: 40 }, (_, index) => `const value${index + 1} = ${index + 1}\n`).join('')
 const edit = { path: 'values.ts', oldText: 'value20 = 20', newText: 'value20 = 21' }
 
-test('an edit asks with a diff: its place, colors, the path once; f makes it larger, and /diff shows what was changed', async () => {
+test('an edit asks with a diff: its place, colors, the path once; f makes it larger, and /diff and an exported page show it', async () => {
   const home = await testHome()
   await writeFile(join(home.cwd, 'values.ts'), source)
   home.provider.script(
@@ -37,6 +37,13 @@ test('an edit asks with a diff: its place, colors, the path once; f makes it lar
   expect(chat.screen()).toMatch(/ 20 \+ const value20 = 21/)
   chat.type('s')
   await chat.waitFor(/20 - const value20 = 20 .* 20 \+ const value20 = 21/)
+  chat.press('escape')
+  await chat.waitFor('Enter sends')
+  send(chat, '/share html')
+  await chat.waitFor('No secrets were found')
+  const page = (await readdir(home.cwd)).find((name) => name.endsWith('.html')) ?? ''
+  const keyword20 = '<span class="s-keyword">const</span> value20'
+  expect(await readFile(join(home.cwd, page), 'utf8')).toContain(`<ins>   20 + ${keyword20}`)
 
   function addedRow(): Cell[] {
     return chat.cells()[chat.rows().findIndex((each) => each.includes('+ const value20 = 21'))] ?? []

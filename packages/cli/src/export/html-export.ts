@@ -22,11 +22,29 @@ import { escapeHtml, markdownHtml } from './markdown-html.ts'
 import type { ExportedSession } from './exported-session.ts'
 import { callArgument } from '../text/content-text.ts'
 
+/** Colors the code of diffs. */
+export interface CodePainter {
+  /** Resolves when the lines of these files can be colored. Those of earlier ones are forgotten. */
+  load(files: readonly DiffFile[]): Promise<void>
+  /** A part of a line as HTML: escaped, and in spans with the class of their scope (see `codeScopes`). */
+  html(place: { file: DiffFile; lines: readonly DiffLine[] }, line: DiffLine, part: LinePart): string
+}
+
+interface LinePart {
+  start: number
+  end: number
+}
+
+interface Page extends ExportedSession {
+  code: CodePainter
+}
+
 /**
  * One page with the tree at the side: the current path, and every branch behind it. It has no script, and its policy blocks all external
  * requests.
  */
-export async function* htmlExport(session: ExportedSession): AsyncGenerator<string> {
+export async function* htmlExport(exported: ExportedSession, code: CodePainter): AsyncGenerator<string> {
+  const session = { ...exported, code }
   const policy = `default-src 'none'; style-src 'sha256-${hash('sha256', htmlStyle, 'base64')}'; img-src data:; base-uri 'none'; form-action 'none'`
   const title = escapeHtml(session.title)
   yield (
@@ -38,7 +56,7 @@ export async function* htmlExport(session: ExportedSession): AsyncGenerator<stri
   yield `<main>\n<h1>${title}</h1>\n<p class="about">${aboutHtml(session)}</p>\n`
   const branches = Map.groupBy(session.segments.slice(1), ({ from }) => from)
   for (const segment of session.segments) {
-    yield `<section id="branch-${segment.number}">${headingHtml(segment, session.comparisons.get(segment.number))}\n`
+    yield `<section id="branch-${segment.number}">${await headingHtml(segment, session)}\n`
     for (let start = 0; start < segment.nodes.length; start += partSize) {
       yield '<div class="part">\n'
       for (const node of segment.nodes.slice(start, start + partSize)) {
@@ -96,14 +114,15 @@ function sidebarItem(node: TreeNode): string {
   return `<li class="${isAsked ? 'user' : 'other'}"><a href="#${anchorOf(entry)}">${mark}${escapeHtml(text)}</a></li>\n`
 }
 
-function headingHtml(segment: Segment, comparison: Comparison | undefined): string {
+async function headingHtml(segment: Segment, { comparisons, code }: Page): Promise<string> {
+  const comparison = comparisons.get(segment.number)
   if (segment.number === 0) return segment.nodes.length === 0 ? '<p>The session is before its first entry.</p>' : ''
   const { from } = segment
   const origin = from ? `<a href="#${anchorOf(from.entry)}">entry ${from.entry.seq}</a>` : 'the beginning'
-  return `<h2>${nameOf(segment)}</h2><p class="turn">Branches off from ${origin}.</p>${comparison ? comparisonHtml(comparison) : ''}`
+  return `<h2>${nameOf(segment)}</h2><p class="turn">Branches off from ${origin}.</p>${comparison ? await comparisonHtml(comparison, code) : ''}`
 }
 
-function comparisonHtml({ left, right, files }: Comparison): string {
+async function comparisonHtml({ left, right, files }: Comparison, code: CodePainter): Promise<string> {
   const row = (name: string, of: (side: ComparedSide) => string): string =>
     `<tr><th>${name}</th><td>${escapeHtml(of(left))}</td><td>${escapeHtml(of(right))}</td></tr>`
   const rows = [
@@ -114,22 +133,25 @@ function comparisonHtml({ left, right, files }: Comparison): string {
     row('checks', checksText),
   ]
   const head = '<tr><td></td><th>this branch</th><th>current path</th></tr>'
-  return `<table>${head}${rows.join('')}</table>${files ? filesHtml(files) : ''}`
+  return `<table>${head}${rows.join('')}</table>${files ? await filesHtml(files, code) : ''}`
 }
 
 /** How the files of a branch became those of the current path. */
-function filesHtml({ problem, changes, changedCount, addedLines, removedLines }: ComparedFiles): string {
+async function filesHtml(files: ComparedFiles, code: CodePainter): Promise<string> {
+  const { problem, changes, changedCount, addedLines, removedLines } = files
   if (problem !== undefined) return `<p class="turn">The files are not compared: ${escapeHtml(problem)}</p>`
   if (changedCount === 0) return '<p class="turn">The files are the same.</p>'
   const more = changedCount - changes.length
-  const listed = changes.map(({ path, change, isBinary, patch = '', isCut, ...lines }) => {
+  let listed = ''
+  for (const { path, change, isBinary, patch = '', isCut, ...lines } of changes) {
     const counts = isBinary ? 'not text' : `+${lines.addedLines} −${lines.removedLines}`
     const cut = isCut ? '<p class="turn">The diff is too long: the rest is not in this page.</p>' : ''
-    return folded(`${path} ${change} ${counts}`, (isBinary ? '' : diffHtml(parseDiff(clipped(patch)))) + cut)
-  })
+    const diff = isBinary ? '' : await diffHtml(parseDiff(clipped(patch)), code)
+    listed += folded(`${path} ${change} ${counts}`, diff + cut)
+  }
   return (
     `<p class="turn">${counted(changedCount, 'file')} changed from this branch to the current path: +${addedLines} −${removedLines}</p>` +
-    `${listed.join('')}${more > 0 ? `<p class="turn">${counted(more, 'more file')}: not in this page.</p>` : ''}`
+    `${listed}${more > 0 ? `<p class="turn">${counted(more, 'more file')}: not in this page.</p>` : ''}`
   )
 }
 
@@ -149,8 +171,8 @@ function nameOf({ number, nodes }: Segment): string {
 
 /** The style of an exported page. Entries out of sight are not laid out, so that a page with ten thousand of them opens at once. */
 const htmlStyle = `
-:root { color-scheme: light dark; --text: #1d2127; --soft: #5b6470; --back: #ffffff; --side: #f5f6f8; --line: #d9dde3; --code: #f0f2f5; --user: #eaf2ff; --link: #0b57d0; --bad: #b3261e; --good: #1b6e3c; --mark: #8a5a00 }
-@media (prefers-color-scheme: dark) { :root { --text: #e4e7eb; --soft: #9aa4b1; --back: #14171b; --side: #1b1f25; --line: #323943; --code: #20252c; --user: #1b2a40; --link: #8ab4f8; --bad: #f2b8b5; --good: #9bd8ab; --mark: #f0c674 } }
+:root { color-scheme: light dark; --text: #1d2127; --soft: #5b6470; --back: #ffffff; --side: #f5f6f8; --line: #d9dde3; --code: #f0f2f5; --user: #eaf2ff; --link: #0b57d0; --bad: #b3261e; --good: #1b6e3c; --mark: #8a5a00; --word: #7b2fa8; --added: #dff5e3; --removed: #fbe3e1 }
+@media (prefers-color-scheme: dark) { :root { --text: #e4e7eb; --soft: #9aa4b1; --back: #14171b; --side: #1b1f25; --line: #323943; --code: #20252c; --user: #1b2a40; --link: #8ab4f8; --bad: #f2b8b5; --good: #9bd8ab; --mark: #f0c674; --word: #d7a6f2; --added: #16331f; --removed: #411c1b } }
 * { box-sizing: border-box }
 html { scroll-padding-top: 1rem }
 body { margin: 0; display: grid; grid-template-columns: minmax(14rem, 20rem) minmax(0, 1fr); font: 15px/1.55 system-ui, sans-serif; color: var(--text); background: var(--back) }
@@ -177,12 +199,13 @@ p, ul, blockquote, table, h3, h4, h5, h6 { margin: .4rem 0 } ul { padding-left: 
 blockquote { padding-left: .8rem; border-left: 3px solid var(--line); color: var(--soft) } table { border-collapse: collapse; display: block; overflow: auto } th, td { padding: .2rem .6rem; border: 1px solid var(--line); text-align: left }
 details { margin: .4rem 0 } summary { cursor: pointer; color: var(--soft); overflow-wrap: anywhere } a { color: var(--link) } img { max-width: 100%; max-height: 40rem; border-radius: 6px }
 .turn { margin: .2rem 0; font-size: 13px }
-.diff ins, .diff del { text-decoration: none } .diff ins { color: var(--good) } .diff del { color: var(--bad) } .diff mark { color: inherit; background: none; font-weight: 700; text-decoration: underline }
+.diff ins, .diff del { text-decoration: none } .diff ins { background: var(--added) } .diff del { background: var(--removed) } .diff mark { color: inherit; background: none; font-weight: 700; text-decoration: underline }
+.s-keyword { color: var(--word) } .s-type, .s-built_in, .s-literal, .s-number { color: var(--mark) } .s-title, .s-attr, .s-attribute { color: var(--link) } .s-string, .s-regexp { color: var(--good) } .s-comment, .s-meta { color: var(--soft) }
 @media (max-width: 50rem) { body { display: block } nav { position: static; height: auto; max-height: 40vh; border-right: 0; border-bottom: 1px solid var(--line) } main { padding: 1rem } }
 `
 
 /** One entry of the page. `after` goes at its end: links to other branches. */
-async function entryHtml({ entry, label }: TreeNode, session: ExportedSession, after = ''): Promise<string> {
+async function entryHtml({ entry, label }: TreeNode, session: Page, after = ''): Promise<string> {
   const isFailed = entry.type === 'message' && (entry.message.error !== undefined || hasError(entry.message))
   const kind = entry.type === 'message' ? entry.message.role : entry.type
   return (
@@ -210,7 +233,7 @@ function headerHtml(entry: Entry, label: string | undefined): string {
   return `<header class="entry">${facts.map((fact) => `<span>${fact}</span>`).join('')}</header>`
 }
 
-async function bodyHtml(entry: Entry, session: ExportedSession): Promise<string> {
+async function bodyHtml(entry: Entry, session: Page): Promise<string> {
   switch (entry.type) {
     case 'message':
       return messageHtml(entry.message, session)
@@ -237,7 +260,7 @@ async function bodyHtml(entry: Entry, session: ExportedSession): Promise<string>
   }
 }
 
-async function messageHtml({ content, bashExecution, error }: Message, session: ExportedSession): Promise<string> {
+async function messageHtml({ content, bashExecution, error }: Message, session: Page): Promise<string> {
   let html = ''
   for (const blocks of groupedBlocks(content)) {
     const reads = blocks.flatMap((block) => (block.type === 'tool_use' ? [block.toolUse] : []))
@@ -263,21 +286,21 @@ function groupedBlocks(content: readonly Content[]): Content[][] {
   return groups
 }
 
-async function blockHtml(block: Content, session: ExportedSession): Promise<string> {
+async function blockHtml(block: Content, session: Page): Promise<string> {
   switch (block.type) {
     case 'text':
       return markdownHtml(clipped(block.text.content))
     case 'reasoning':
       return block.reasoning.text === '' ? '' : folded('Reasoning', markdownHtml(clipped(block.reasoning.text)))
     case 'tool_use':
-      return callHtml(block.toolUse)
+      return callHtml(block.toolUse, session.code)
     case 'tool_result': {
       const { toolUseId, isError, content } = block.toolResult
       const title = `${session.callNames.get(toolUseId) ?? toolUseId}${isError ? ' failed' : ''}`
       if (typeof content === 'string') {
         const isDiff = changesFile(session.callNames.get(toolUseId)) && !isError && content.includes('\n\n')
         return isDiff
-          ? changeHtml(title, changedFiles({}, clipped(content)), { isOpen: true })
+          ? await changeHtml(title, { files: changedFiles({}, clipped(content)), code: session.code, isOpen: true })
           : outputHtml(title, content)
       }
       let html = `<p class="turn">${escapeHtml(title)}</p>`
@@ -292,10 +315,11 @@ async function blockHtml(block: Content, session: ExportedSession): Promise<stri
   }
 }
 
-function callHtml({ name, input, partialInput }: ToolUse): string {
+async function callHtml({ name, input, partialInput }: ToolUse, code: CodePainter): Promise<string> {
   const [about = ''] = callArgument({ name, input }).split('\n', 1)
   const title = `${name} ${fitText(about, 120)}`.trim()
-  if (changesFile(name) && partialInput === undefined) return changeHtml(title, changedFiles(input, ''))
+  if (changesFile(name) && partialInput === undefined)
+    return changeHtml(title, { files: changedFiles(input, ''), code })
   return folded(title, preHtml(partialInput ?? JSON.stringify(input, null, 2)))
 }
 
@@ -303,15 +327,26 @@ function changesFile(name: string | undefined): boolean {
   return name === 'edit' || name === 'write'
 }
 
-function changeHtml(title: string, files: readonly DiffFile[], options?: { isOpen: boolean }): string {
-  const lines = files.flatMap(({ hunks }) => hunks.flatMap((hunk) => hunk.lines))
-  const count = (wanted: DiffLine['type']): number => lines.filter(({ type }) => type === wanted).length
-  return folded(`${title} +${count('added')} −${count('removed')}`, diffHtml(files), options)
+interface Change {
+  files: readonly DiffFile[]
+  code: CodePainter
+  isOpen?: boolean
 }
 
-/** Unified, with the changed words marked and unchanged lines counted. */
-function diffHtml(files: readonly DiffFile[]): string {
-  const lines = files.flatMap(({ hunks, notes }) => {
+async function changeHtml(title: string, { files, code, isOpen = false }: Change): Promise<string> {
+  const lines = files.flatMap(({ hunks }) => hunks.flatMap((hunk) => hunk.lines))
+  const count = (wanted: DiffLine['type']): number => lines.filter(({ type }) => type === wanted).length
+  return folded(`${title} +${count('added')} −${count('removed')}`, await diffHtml(files, code), { isOpen })
+}
+
+/** The scopes of code that have a color in the style, in classes such as `s-keyword`. */
+export const codeScopes: readonly string[] = Array.from(htmlStyle.matchAll(/\.s-([a-z_]+)/g), ([, scope = '']) => scope)
+
+/** Unified, with syntax colors, the changed words marked and unchanged lines counted. */
+async function diffHtml(files: readonly DiffFile[], code: CodePainter): Promise<string> {
+  await code.load(files)
+  const lines = files.flatMap((file) => {
+    const { hunks, notes } = file
     let end = 0
     const drawn = hunks.flatMap(({ section, lines: changed }) => {
       const numbers = changed.flatMap(({ oldLine }) => oldLine ?? [])
@@ -320,7 +355,7 @@ function diffHtml(files: readonly DiffFile[]): string {
       const place = [...(between > 0 ? [`⋯ ${counted(between, 'unchanged line')}`] : []), section].filter(Boolean)
       return [
         ...(place.length > 0 ? [`<span class="turn">${escapeHtml(place.join(' · '))}</span>`] : []),
-        ...changed.map(diffLineHtml),
+        ...changed.map((line) => diffLineHtml(line, (part) => code.html({ file, lines: changed }, line, part))),
       ]
     })
     return [...drawn, ...notes.map(escapeHtml)]
@@ -332,14 +367,17 @@ function diffHtml(files: readonly DiffFile[]): string {
 
 const maxDiffLines = 2000
 
-function diffLineHtml({ type, text, oldLine, newLine, marks = [] }: DiffLine): string {
+function diffLineHtml(
+  { type, text, oldLine, newLine, marks = [] }: DiffLine,
+  draw: (part: LinePart) => string,
+): string {
   let html = ''
   let end = 0
   for (const mark of marks) {
-    html += `${escapeHtml(text.slice(end, mark.start))}<mark>${escapeHtml(text.slice(mark.start, mark.end))}</mark>`
+    html += `${draw({ start: end, end: mark.start })}<mark>${draw(mark)}</mark>`
     end = mark.end
   }
-  html += escapeHtml(text.slice(end))
+  html += draw({ start: end, end: text.length })
   const number = String(newLine ?? oldLine ?? '').padStart(5)
   if (type === 'context') return `${number}   ${html}`
   return type === 'added' ? `<ins>${number} + ${html}</ins>` : `<del>${number} − ${html}</del>`
@@ -371,7 +409,7 @@ const imageTypes = new Set(['image/png', 'image/jpeg', 'image/gif', 'image/webp'
 const maxImageBytes = 8 * 1024 * 1024
 
 /** Only embedded bytes: the browser would request a URL. */
-async function imageHtml(source: ImageSource, session: ExportedSession): Promise<string> {
+async function imageHtml(source: ImageSource, session: Page): Promise<string> {
   if (source.type === 'url') return `<p>Image at <code>${escapeHtml(source.data)}</code></p>`
   if (!imageTypes.has(source.mediaType)) return `<p>Image of type ${escapeHtml(source.mediaType)}</p>`
   const data = source.type === 'base64' ? source.data : await blobData(source.sha256, session)

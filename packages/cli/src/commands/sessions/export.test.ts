@@ -91,6 +91,23 @@ test('an HTML page shows changes as diffs with marked words', async () => {
   expect(page).not.toContain('oldText')
 })
 
+test('an HTML page colors the code of diffs, in both of its themes', async () => {
+  const id = await home.session(async (session) => {
+    await user(session, 'Change it.')
+    const change = { path: 'a.ts', oldText: "const a = 'x'", newText: "const a = '<y>'" }
+    await assistant(session, 'Yes.', call('c1', 'edit', change), call('c2', 'edit', { ...change, path: 'a.unknown' }))
+  })
+  await home.json('sessions', 'export', id, '--output', 'out.html')
+  const page = await readFile(join(home.cwd, 'out.html'), 'utf8')
+  const word = '<span class="s-keyword">const</span>'
+  expect(page).toMatch(
+    new RegExp(`<ins> +\\+ ${word} a = <span class="s-string">&#39;</span><mark><span class="s-string">&lt;y&gt;`),
+  )
+  // A file in a language without a grammar has no colors.
+  expect(page).toMatch(/<ins> +\+ const a = &#39;/)
+  expect(page.match(/--word: #/g)).toHaveLength(2)
+})
+
 test('an HTML page shows reads that follow one another as one row', async () => {
   const id = await home.session(async (session) => {
     await user(session, 'Look.')

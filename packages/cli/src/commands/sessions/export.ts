@@ -14,7 +14,11 @@ import { Progress } from '../../sessions/progress.ts'
 import { withStore } from '../../sessions/with-store.ts'
 import type { Session, SessionStore } from '@tapetree/session'
 import { exportedSession } from '../../export/exported-session.ts'
-import { htmlExport } from '../../export/html-export.ts'
+import { codeScopes, htmlExport, type CodePainter } from '../../export/html-export.ts'
+import { escapeHtml } from '../../export/markdown-html.ts'
+import { Highlighter } from '../../tui/markdown/highlight.ts'
+import { sliceLine } from '../../tui/markdown/wrap-line.ts'
+import { CodeColors } from '../../tui/views/diff-view.ts'
 import { markdownExport } from '../../export/markdown-export.ts'
 import { redactedPack } from '../../export/redacted-pack.ts'
 import { randomBytes } from 'node:crypto'
@@ -141,7 +145,7 @@ async function* exportOf(
       yield* markdownExport(await exportedSession(session, { tally, scope: 'path' }))
       return
     case 'html':
-      yield* htmlExport(await exportedSession(session, { tally, scope: 'tree', snapshotsFolder }))
+      yield* htmlExport(await exportedSession(session, { tally, scope: 'tree', snapshotsFolder }), htmlPainter())
       return
     default:
       format satisfies never
@@ -201,4 +205,21 @@ const flushBytes = 256 * 1024
 async function redactorOf({ cwd, home, env }: Io): Promise<Redactor> {
   const { values } = await loadSettings({ cwd, home, env })
   return createRedactor({ secrets: secretsOf(env), allow: values.redaction.allow })
+}
+
+/** The colors of diffs on the screen, as spans with a class. */
+function htmlPainter(): CodePainter {
+  const inSpan = (scope: string) => (text: string) => `<span class="s-${scope}">${escapeHtml(text)}</span>`
+  const syntax = Object.fromEntries(codeScopes.map((scope) => [scope, inSpan(scope)]))
+  const colors = new CodeColors({ theme: { syntax }, highlighter: new Highlighter(() => undefined) })
+  return {
+    load: async (files) => {
+      colors.forget()
+      await Promise.all(files.map((file) => colors.load(file)))
+    },
+    html: (place, line, { start, end }) =>
+      sliceLine(colors.of(place, line), start, end)
+        .map(({ text, style = escapeHtml }) => style(text))
+        .join(''),
+  }
 }

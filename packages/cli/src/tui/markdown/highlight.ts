@@ -9,7 +9,7 @@ export class Highlighter {
   readonly #onLoad: () => void
   /** Each highlighter compiles its grammars itself, so each has to get warm. */
   readonly #number = ++highlighters
-  readonly #loading = new Set<string>()
+  readonly #loading = new Map<string, Promise<void>>()
   #core: HLJSApi | undefined
 
   /** `onLoad`: code requested earlier can be highlighted now. */
@@ -18,11 +18,11 @@ export class Highlighter {
   }
 
   /** The code in lines. Undefined if the language is unknown or not loaded yet, or if the code takes too long to color. */
-  highlight(code: string, language: string, theme: Theme): StyledLine[] | undefined {
+  highlight(code: string, language: string, theme: Pick<Theme, 'syntax'>): StyledLine[] | undefined {
     const name = codeLanguage(language)
     if (name === undefined || code.length > maxCode) return undefined
     if (!this.#core?.getLanguage(name)) {
-      void this.#load(name)
+      void this.load(name)
       return undefined
     }
     if (longCodeLine.test(code)) return undefined
@@ -33,9 +33,14 @@ export class Highlighter {
     return colored?.flatMap((html) => linesOfMarkup(html, theme))
   }
 
+  /** Resolves when code in this language can be highlighted, or when its grammar cannot be loaded. */
+  load(name: CodeLanguage): Promise<void> {
+    const loading = this.#loading.get(name) ?? this.#load(name)
+    this.#loading.set(name, loading)
+    return loading
+  }
+
   async #load(name: CodeLanguage): Promise<void> {
-    if (this.#loading.has(name)) return
-    this.#loading.add(name)
     try {
       const [{ default: core }, { default: language }] = await Promise.all([
         import('highlight.js/lib/core'),
@@ -105,7 +110,7 @@ const languages = {
 } satisfies Record<CodeLanguage, () => Promise<{ default: LanguageFn }>>
 
 /** Colored pieces, in lines. */
-function linesOfMarkup(html: string, { syntax }: Theme): StyledLine[] {
+function linesOfMarkup(html: string, { syntax }: Pick<Theme, 'syntax'>): StyledLine[] {
   const lines: Span[][] = [[]]
   for (const { text, scope } of codePieces(html, (each) => Object.hasOwn(syntax, each))) {
     const style = scope === undefined ? undefined : syntax[scope]

@@ -343,19 +343,29 @@ const frameMs = 8
 /** Highlighted at once. A grammar sees only these lines: a comment that began earlier is not recognized, as in any diff. */
 const chunkLines = 40
 
+interface CodeColorsOptions extends Pick<DiffViewOptions, 'highlighter' | 'onMore'> {
+  theme: Pick<Theme, 'syntax'>
+}
+
 /** Syntax colors of the lines of a diff, by chunks of each side of a hunk. */
-class CodeColors {
-  readonly #options: DiffViewOptions
+export class CodeColors {
+  readonly #options: CodeColorsOptions
   readonly #sides = new Map<readonly DiffLine[], Record<'old' | 'new', Side>>()
   #spentMs = 0
   #hasLeftOut = false
 
-  constructor(options: DiffViewOptions) {
+  constructor(options: CodeColorsOptions) {
     this.#options = options
   }
 
   forget(): void {
     this.#sides.clear()
+  }
+
+  /** Resolves when the lines of a file can be colored. */
+  async load(file: DiffFile): Promise<void> {
+    const language = languageOf(file)
+    if (language !== undefined) await this.#options.highlighter?.load(language)
   }
 
   startFrame(): void {
@@ -368,7 +378,7 @@ class CodeColors {
     return this.#hasLeftOut
   }
 
-  of({ file, lines }: InHunk, line: DiffLine): StyledLine {
+  of({ file, lines }: Pick<InHunk, 'file' | 'lines'>, line: DiffLine): StyledLine {
     const plain = [{ text: line.text }]
     const { highlighter, theme } = this.#options
     const language = languageOf(file)
