@@ -50,6 +50,7 @@ const readers: Item[] = [
       page('Sessions in PostgreSQL', '/guides/postgres'),
       page('Run a cluster', '/guides/run-a-cluster'),
       page('Tools on another machine', '/guides/tool-hosts'),
+      page('Run your own agent behind tapetree', '/guides/foreign-agents'),
       page('Back up and restore', '/guides/backup-and-restore'),
       page('Upgrade', '/guides/upgrade'),
     ],

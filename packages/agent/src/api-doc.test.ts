@@ -2,6 +2,7 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import * as extensions from './extensions.ts'
+import * as foreign from './foreign.ts'
 import * as core from './index.ts'
 import * as mcp from './mcp.ts'
 import * as permissions from './permissions/index.ts'
@@ -16,6 +17,7 @@ import * as workspace from './workspace.ts'
 const api = {
   ...core,
   ...extensions,
+  ...foreign,
   ...mcp,
   ...permissions,
   ...sandbox,
@@ -35,6 +37,7 @@ const entries = [
   'sandbox/index.ts',
   'settings.ts',
   'extensions.ts',
+  'foreign.ts',
   'mcp.ts',
   'tool-host.ts',
   'permissions/index.ts',

@@ -136,7 +136,7 @@ export const recording = [
     id: 'session-management/owner acp-process',
     says: 'A background session owns an ACP process.',
     lines: { 'Component Responsibilities': ['bb88b65b'] },
-    open: 'There is no ACP driver.',
+    settled: '`AcpAgent` owns the process, and the driver of the live session closes it.',
   },
   {
     id: 'session-management/owner session-manager',

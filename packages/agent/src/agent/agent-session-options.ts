@@ -7,11 +7,12 @@ import {
   type WaitingMessage,
 } from '@tapetree/session'
 import type { PromptImage } from '../prompt/compose-message.ts'
+import { foreignApi, type ForeignAgent } from '../run/foreign-agent.ts'
 import type { RunDeps } from '../run/run-deps.ts'
 import type { Run } from '../run/run-slot.ts'
 import type { Clock } from '@tapetree/session/util/wait'
 import type { Hooks } from '../run/hooks.ts'
-import type { Model, ThinkingLevel } from '../models/model.ts'
+import { ModelError, type Model, type ThinkingLevel } from '../models/model.ts'
 import type { GatePolicy } from '../permissions/gate.ts'
 import type { PermissionMode } from '../permissions/modes.ts'
 import type { Requests } from '../permissions/requests.ts'
@@ -90,6 +91,8 @@ export interface AgentSessionOptions {
   environmentChanges?: () => Promise<string | undefined>
   /** Errors of language servers in files that calls change. */
   diagnostics?: RunDeps['diagnostics']
+  /** Works instead of a model, which is then not needed. */
+  foreign?: ForeignAgent
   /** Prepended to the commands that the user runs. */
   shellPrefix?: string
   /** Redacts the log, the screens and the requests. Default: keys of known formats, and secrets of the environment. */
@@ -166,7 +169,8 @@ function toFunction<T extends object | string, Context = void>(
   return typeof option === 'function' ? (option as (context: Context) => T) : () => option
 }
 
-function modelsOf({ model, models }: AgentSessionOptions): ModelSource {
+function modelsOf({ model, models, foreign }: AgentSessionOptions): ModelSource {
+  if (foreign) return onlyModel(foreignModel(foreign.name))
   if (!model || 'modelId' in model) {
     if (!models) throw new TypeError('A session needs a model. Pass `model`, or `models` to choose from.')
     return models
@@ -179,6 +183,19 @@ function modelsOf({ model, models }: AgentSessionOptions): ModelSource {
     choices: async () => {
       const others = (await models.choices()).filter(({ provider, modelId }) => !isOwn(provider, modelId))
       return [...(await own.choices()), ...others]
+    },
+  }
+}
+
+/** Stands for a foreign agent in lists, and in the log. */
+function foreignModel(name: string): Model {
+  return {
+    provider: foreignApi,
+    id: name,
+    api: foreignApi,
+    limits: { contextTokens: Number.MAX_SAFE_INTEGER, outputTokens: Number.MAX_SAFE_INTEGER },
+    prepare: () => {
+      throw new ModelError('invalid-request', `The agent ${name} has its own context, which cannot be summarized here.`)
     },
   }
 }

@@ -180,7 +180,7 @@ export class AgentSession {
   async planResume(): Promise<ResumePlan | undefined> {
     const { slot } = this.#open
     if (slot.isBusy) return undefined
-    const plan = await planResume(this.session, this.#open.tools())
+    const plan = await planResume(this.session, this.#options.foreign ? [] : this.#open.tools())
     // A run may have begun meanwhile.
     return slot.isBusy ? undefined : plan
   }

@@ -52,7 +52,9 @@ import { taskToolName } from './subagents.ts'
 import { messageOf } from '../util/message-of.ts'
 import { buildSystemPrompt } from '../prompt/system-prompt.ts'
 import type { AgentSessionOptions } from './agent-session-options.ts'
+import type { ForeignAgent } from '../run/foreign-agent.ts'
 import type { RunSettings } from '../run/run-settings.ts'
+import type { BoxProgram } from '../tools/commands/program-box.ts'
 
 export interface CodingAgentOptions {
   store: SessionStore
@@ -78,6 +80,8 @@ export interface CodingAgentOptions {
   rules?: readonly Rule[]
   /** Models of the host: one, or a source of several. The first is the default, unless `flags` name another. */
   models?: Model | ModelSource
+  /** Works instead of a model. */
+  foreign?: (place: ForeignPlace) => ForeignAgent
   /** Only these tools, from any source; a name may end with `*`. Default: all. */
   toolNames?: readonly string[]
   /** Asks the user whether to trust a repository. Without it, no repository becomes trusted. */
@@ -95,6 +99,15 @@ export interface CodingAgentOptions {
   fetch?: typeof globalThis.fetch
   /** Reports problems outside the conversation, a sentence each. */
   onProblem?: (problem: AgentProblem) => void
+}
+
+/** Where a foreign agent works. */
+export interface ForeignPlace {
+  settings: Settings
+  /** Absolute. */
+  cwd: string
+  /** Puts its program into the sandbox. */
+  box?: BoxProgram
 }
 
 export interface AgentProblem {
@@ -175,8 +188,10 @@ export async function openCodingAgent(options: CodingAgentOptions): Promise<Codi
     if (prefixProblem !== undefined) onProblem({ source: 'settings', message: prefixProblem })
     const allowedHere = settings.values.projects[project.root]?.allow ?? []
     const { model, ...fromSettings } = optionsFrom(settings, home, [...(options.rules ?? []), ...allowedHere])
+    const foreign = options.foreign?.({ settings: values, cwd: workingFolder, ...inSandbox })
     const session = await AgentSession.open({
       ...fromSettings,
+      ...(foreign && { foreign }),
       ...(model && (!options.models || options.flags?.model !== undefined) && { model }),
       ...(prefixProblem !== undefined && { shellPrefix: '' }),
       store: options.store,

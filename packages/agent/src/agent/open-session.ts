@@ -11,6 +11,7 @@ import { askUser, type Requests, type PermissionRequest } from '../permissions/r
 import { SessionMode } from '../permissions/session-mode.ts'
 import { defaultPolicy, createRedactor, type Redactor } from '@tapetree/redact'
 import { allTools, needsFiles } from '../tools/builtin/all-tools.ts'
+import { bashTool } from '../tools/builtin/bash.ts'
 import { SessionSuspended, type Gate, type Answer, type Question, type Tool } from '../tools/tool.ts'
 import type { Jobs } from '../tools/commands/jobs.ts'
 import type { AgentEvent } from '../run/events.ts'
@@ -137,6 +138,7 @@ export class OpenSession {
       parentFiles,
       whenUnanswered,
       remote,
+      foreign,
     } = this.#options
     const files = parentFiles?.forSubagent(this.session.id) ?? this.files
     return {
@@ -159,12 +161,22 @@ export class OpenSession {
       ...(files && { files }),
       ...(environmentChanges && { environmentChanges }),
       ...(diagnostics && { diagnostics }),
+      ...(foreign && { foreign: { agent: foreign, leaving: this.#leaving.signal, terminal: this.#terminal() } }),
       ...(fallbackModel && {
         fallbackModel: async () => {
           return this.#guarded(await models.open(fallbackModel.provider, fallbackModel.modelId))
         },
       }),
     }
+  }
+
+  /** A foreign agent waits for its commands itself, so they do not move to the background. */
+  #terminal(): Tool {
+    const time = { moveAfterMs: dayMs, deadlineMs: dayMs }
+    return bashTool({
+      ...{ jobs: this.jobs, redaction: this.#redactor.policy, ...time },
+      ...(this.#sandbox && { sandbox: this.#sandbox }),
+    })
   }
 
   /** The tools that the model is offered in the current mode. */
@@ -365,6 +377,8 @@ function distinct(tools: readonly Tool[]): readonly Tool[] {
   }
   return tools
 }
+
+const dayMs = 24 * 60 * 60_000
 
 /** Together they fit into the 5 seconds that a server has to shut down. */
 const finishMs = 2500

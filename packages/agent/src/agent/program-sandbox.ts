@@ -47,11 +47,15 @@ export function sandboxesOf(
   const box: BoxProgram = async (program) => {
     if (isLetOut(program, settings)) return undefined
     const { support: found } = await commands()
-    if (found.type !== 'none')
-      return boxOf(program, { sandbox: await Sandbox.open({ ...options, support: found }), keep })
+    if (found.type !== 'none') {
+      const folders = [workingFolder, ...(program.type === 'agent' ? program.folders : [])]
+      return boxOf(program, { sandbox: await Sandbox.open({ ...options, folders, support: found }), keep })
+    }
     if (!isTold && program.type !== 'git') {
       isTold = true
-      onMissing(`Hooks and MCP servers run without a sandbox, with all your rights. ${found.reason} ${found.repair}`)
+      onMissing(
+        `Hooks, MCP servers and other agents run without a sandbox, with all your rights. ${found.reason} ${found.repair}`,
+      )
     }
     return undefined
   }
@@ -62,7 +66,7 @@ export function sandboxesOf(
 function isLetOut(program: OwnProgram, { values, origins }: SandboxesOptions['settings']): boolean {
   const { outsideHooks, outsideServers } = values.sandbox
   if (program.type === 'hook') return outsideHooks.includes(program.command)
-  if (program.type === 'git' || program.type === 'language-server') return false
+  if (program.type === 'git' || program.type === 'language-server' || program.type === 'agent') return false
   return outsideServers.includes(program.name) && origins.get(`mcpServers.${program.name}`)?.layer !== 'project'
 }
 
@@ -75,9 +79,10 @@ async function boxOf(
   const spool = program.type === 'hook' ? join(keep, 'programs', randomUUID()) : undefined
   const { argv, env } = await sandbox.box(cwd, {
     isReadOnly: program.type === 'git' || program.type === 'language-server',
-    // A server mostly stands for a service elsewhere.
-    hasMachineNetwork: program.type === 'server',
+    // A server mostly stands for a service elsewhere, and an agent needs its model.
+    hasMachineNetwork: program.type === 'server' || program.type === 'agent',
     ...(spool !== undefined && { spool }),
+    ...(program.type === 'agent' && { shown: program.folders }),
   })
   return {
     argv,

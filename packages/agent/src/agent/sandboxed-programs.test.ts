@@ -167,7 +167,7 @@ describe('a hook', () => {
     await agent.session.ask('go')
     expect(readFileSync(join(home, 'written'), 'utf8')).toBe('x\nx\n')
     expect(problems).toEqual([
-      'sandbox: Hooks and MCP servers run without a sandbox, with all your rights. bubblewrap is not installed. Install it.',
+      'sandbox: Hooks, MCP servers and other agents run without a sandbox, with all your rights. bubblewrap is not installed. Install it.',
     ])
   })
 })

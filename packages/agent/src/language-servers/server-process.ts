@@ -1,21 +1,8 @@
-import { settledWithin } from '@tapetree/session/util/deadline'
 import type { Clock } from '@tapetree/session/util/wait'
-import { spawn, type ChildProcessByStdio } from 'node:child_process'
-import { randomUUID } from 'node:crypto'
-import type { Readable, Writable } from 'node:stream'
-import { readProcess } from '../tools/commands/process-table.ts'
-import { endTree, findTree, markVariable } from '../tools/commands/process-tree.ts'
-
-interface ServerProgram {
-  /** Absolute. */
-  file: string
-  args: readonly string[]
-  env: Readonly<Record<string, string>>
-  cwd: string
-}
+import { OwnProcess, type OwnProcessOptions } from '../tools/commands/own-process.ts'
 
 export interface ServerProcessOptions {
-  program: ServerProgram
+  program: OwnProcessOptions
   clock: Clock
   onNotification: (method: string, params: unknown) => void
   /** Answers a request of the server. */
@@ -28,41 +15,26 @@ const maxHeaderBytes = 4096
 /** A server that sends more than this in the time of one window is ended. */
 const floodBytes = 4 * 1024 * 1024
 const floodWindowMs = 5000
-const quietEndMs = 200
-const askedEndMs = 1000
 
 /** A language server as a program: JSON-RPC with `Content-Length` headers over its stdin and stdout. None of its processes outlives it. */
 export class ServerProcess {
   /** Resolves with a sentence when it has ended, by itself or because of `end`. */
   readonly ended: Promise<string>
   readonly #options: ServerProcessOptions
-  readonly #child: ChildProcessByStdio<Writable, Readable, null>
-  readonly #mark = randomUUID()
-  readonly #ended = Promise.withResolvers<string>()
+  readonly #process: OwnProcess
   readonly #waiting = new Map<number, PromiseWithResolvers<unknown>>()
   #buffer: Buffer = Buffer.alloc(0)
   #nextId = 1
   #windowStart = 0
   #windowBytes = 0
   #isOver = false
-  #gone: Promise<void> | undefined
 
   constructor(options: ServerProcessOptions) {
-    const { file, args, env, cwd } = options.program
     this.#options = options
-    this.ended = this.#ended.promise
-    this.#child = spawn(file, args, {
-      cwd,
-      env: { ...env, [markVariable]: this.#mark },
-      stdio: ['pipe', 'pipe', 'ignore'],
-      shell: false,
-      detached: true,
-    })
-    this.#child.on('error', (error) => void this.end(`It could not be started: ${error.message}.`))
-    this.#child.once('exit', (code, signal) => void this.end(`It ended (${signal ?? `exit code ${code}`}).`))
-    this.#child.stdin.on('error', () => undefined) // its end shows that it no longer reads
-    this.#child.stdout.on('error', () => undefined)
-    this.#child.stdout.on('data', (chunk: Buffer) => this.#read(chunk))
+    this.#process = new OwnProcess(options.program)
+    this.ended = this.#process.ended
+    void this.ended.then((reason) => this.#forget(reason))
+    this.#process.stdout.on('data', (chunk: Buffer) => this.#read(chunk))
   }
 
   /** Rejects with the server's message, or when the server ends. */
@@ -84,29 +56,19 @@ export class ServerProcess {
 
   /** Ends it and all its processes; resolves when they are gone. */
   end(reason: string): Promise<void> {
-    this.#gone ??= this.#end(reason)
-    return this.#gone
+    this.#forget(reason)
+    return this.#process.end(reason)
   }
 
-  async #end(reason: string): Promise<void> {
+  #forget(reason: string): void {
     this.#isOver = true
     this.#buffer = Buffer.alloc(0)
     for (const { reject } of this.#waiting.values()) reject(new Error(reason))
     this.#waiting.clear()
-    this.#ended.resolve(reason)
-    const { pid } = this.#child
-    const since = pid === undefined ? undefined : readProcess(pid)?.startTime
-    this.#child.stdin.destroy()
-    this.#child.stdout.destroy()
-    if (pid === undefined) return
-    const { exitCode, signalCode } = this.#child
-    if (exitCode === null && signalCode === null)
-      await settledWithin(new Promise((resolve) => this.#child.once('exit', resolve)), { ms: quietEndMs })
-    await endTree(() => findTree({ pid, groupId: pid, mark: this.#mark, since: since ?? '0' }), askedEndMs)
   }
 
   #send(message: object): void {
-    const { stdin } = this.#child
+    const { stdin } = this.#process
     if (stdin.writableLength > maxMessageBytes) return void this.end('It no longer reads what is sent to it.')
     const body = JSON.stringify({ jsonrpc: '2.0', ...message })
     stdin.write(`Content-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`)

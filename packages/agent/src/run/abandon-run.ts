@@ -3,8 +3,10 @@ import type { ToolStartRecord } from '@tapetree/session/format'
 import { readDraft, removeDraft } from './draft.ts'
 import { Requests } from '../permissions/requests.ts'
 import { Jobs } from '../tools/commands/jobs.ts'
+import { foreignApi } from './foreign-agent.ts'
 import { factsOf, positionOf } from './position.ts'
 import { SharedSession } from './run-slot.ts'
+import { resultText } from './tool-results.ts'
 import { hostname } from 'node:os'
 import { attach, type Command } from '../tools/commands/command.ts'
 import { reportOutcome, reportRunning } from '../tools/commands/report.ts'
@@ -33,7 +35,9 @@ export async function closeInterruptedRun(session: Session): Promise<void> {
   const jobs = new Jobs()
   for (const call of position.openCalls) {
     const start = starts.get(call.id)
-    const toolResult = { toolUseId: call.id, ...(await outputOfAbandoned(start, { session, jobs })) }
+    const isForeign = position.entry?.message.api === foreignApi
+    const output = isForeign ? unknownOutcome : await outputOfAbandoned(start, { session, jobs })
+    const toolResult = { toolUseId: call.id, ...output }
     await session.appendMessage('tool', [{ type: 'tool_result', toolResult }], { with: { runId: run.runId } })
     // The result is durable: a failed cleanup does no harm.
     if (start) await jobs.removeSpool(start, session.localFolder).catch(() => undefined)
@@ -66,6 +70,7 @@ interface Place {
   jobs: Jobs
 }
 
+const unknownOutcome: ToolOutput = { content: resultText.unknownOutcome, isError: true }
 const notBegun: ToolOutput = { content: 'Not run: the run was abandoned before this call started.', isError: true }
 const interrupted: ToolOutput = {
   content: 'The process ended while this was running, and the run was abandoned. It may have taken effect.',

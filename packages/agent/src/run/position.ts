@@ -1,5 +1,6 @@
 import type { Session, ToolUse, Usage } from '@tapetree/session'
 import { fromDisk, type Entry, type DiskLine, type Line, type ToolStartRecord } from '@tapetree/session/format'
+import { foreignApi } from './foreign-agent.ts'
 import { nothingSpent, tokensOf, type Spent } from './limits.ts'
 
 /** The position of a run: the calls of the last answer that have no result yet. */
@@ -47,6 +48,7 @@ class Backwards {
   readonly #answered = new Set<string>()
   #hasSpoken = false
   #newest: PathPosition['entry']
+  #foreign: PathPosition | undefined
 
   /** The position if this entry is the last answer. */
   take(entry: Entry): PathPosition | undefined {
@@ -55,6 +57,7 @@ class Backwards {
     const { role, content } = entry.message
     for (const block of content) if (block.type === 'tool_result') this.#answered.add(block.toolResult.toolUseId)
     if (role === 'tool') return undefined
+    if (this.#foreign && (role !== 'assistant' || entry.message.api !== foreignApi)) return this.#foreign
     if (role !== 'assistant') {
       this.#hasSpoken = true
       return undefined
@@ -62,14 +65,28 @@ class Backwards {
     const openCalls = content.flatMap((block): ToolUse[] =>
       block.type === 'tool_use' && !this.#answered.has(block.toolUse.id) ? [block.toolUse] : [],
     )
+    if (entry.message.api === foreignApi) return this.#takeForeign(entry, openCalls)
     const isStopped = !this.#hasSpoken && entry.message.stopReason === 'aborted'
     if (openCalls.length > 0) return { openCalls, isSettled: false, entry, isStopped }
     const isLastWord = !this.#hasSpoken && this.#answered.size === 0
     return { openCalls, isSettled: isLastWord, entry: this.#newest, isStopped }
   }
 
+  /** A foreign agent goes on while its calls run: calls of earlier answers may be open, too. */
+  #takeForeign(entry: NonNullable<PathPosition['entry']>, openCalls: readonly ToolUse[]): undefined {
+    const isStopped = !this.#hasSpoken && entry.message.stopReason === 'aborted'
+    const isSettled = !this.#hasSpoken && this.#answered.size === 0
+    const later = this.#foreign ?? { openCalls: [], isSettled, entry: this.#newest, isStopped }
+    const all = [...openCalls, ...later.openCalls]
+    this.#foreign =
+      all.length === 0
+        ? later
+        : { ...later, openCalls: all, isSettled: false, entry: later.openCalls.length > 0 ? later.entry : entry }
+  }
+
   /** The position if there is no answer. */
   get end(): PathPosition {
+    if (this.#foreign) return this.#foreign
     return { openCalls: [], isSettled: this.#newest === undefined, entry: this.#newest, isStopped: false }
   }
 }

@@ -9,6 +9,8 @@ export type NamedDraft = EntryDraft & { id: string }
 /** What the log must contain before the first message of a run, and does not yet: model, system prompt, tools and changes in the environment. */
 export async function preparationOf(open: OpenRun, prompt: string): Promise<NamedDraft[]> {
   const { runId, deps, hooks, signal } = open
+  // It has its own prompt and tools.
+  if (deps.foreign) return (await systemChanges(open, '')).filter(({ type }) => type === 'model_change')
   const start = { runId, prompt, systemPrompt: deps.systemPrompt() }
   const { systemPrompt, messages } = await hooks.beforeAgentStart(start, signal)
   const system = await systemChanges(open, systemPrompt)

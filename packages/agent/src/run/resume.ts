@@ -1,6 +1,7 @@
 import { newId, type Content, type Session, type ToolUse } from '@tapetree/session'
 import type { ToolStartRecord } from '@tapetree/session/format'
 import { readDraft, removeDraft } from './draft.ts'
+import { settleForeign } from './foreign-run.ts'
 import type { Spent } from './limits.ts'
 import type { OpenRun } from './open-run.ts'
 import { checkCall, finishCall } from './tool-calls.ts'
@@ -91,6 +92,9 @@ export async function settleEvidence(plan: ResumePlan, open: OpenRun): Promise<v
     await open.append({ type: 'attempt', attempt: { runId, item, content, error } })
   }
   if (localFolder !== undefined) await removeDraft(localFolder)
+  if (open.deps.foreign) {
+    return settleForeign(open, plan.wasStopped ? resultText.stopped : resultText.unknownOutcome)
+  }
   const started = plan.matters.filter((matter) => matter.type === 'call' && matter.action !== 'run')
   await Promise.all(started.map((matter) => settleCall(matter as Matter & { type: 'call' }, open)))
 }

@@ -7,6 +7,7 @@ import type { Requests } from '../permissions/requests.ts'
 import type { Redactor } from '@tapetree/redact'
 import type { Access, Gate, Tool } from '../tools/tool.ts'
 import type { RunSettings } from './run-settings.ts'
+import type { ForeignAgent } from './foreign-agent.ts'
 import type { FileRecorder } from '../workspace/workspace-snapshots.ts'
 
 /** What `run` depends on. It calls `model`, `tools` and `systemPrompt` again for each run. */
@@ -43,6 +44,14 @@ export interface RunDeps {
   thinkingLevel?: () => ThinkingLevel | undefined
   /** Changes in the environment since the model was last told. They precede the next message; the system prompt stays as it is. */
   environmentChanges?: () => Promise<string | undefined>
+  /** Does the turns of the run instead of `model`. */
+  foreign?: {
+    agent: ForeignAgent
+    /** Aborted when the process ends and leaves the run to be resumed. */
+    leaving: AbortSignal
+    /** Runs the commands that the agent asks for, however long they take. */
+    terminal: Tool
+  }
   /** The model that replaces an overloaded provider, or one whose quota is exhausted. */
   fallbackModel?: () => Promise<Model | undefined>
 }

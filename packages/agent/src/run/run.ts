@@ -2,6 +2,7 @@ import { newId, SessionError, text, type Cause, type Content } from '@tapetree/s
 import type { RecordDraft, RunStartRecord } from '@tapetree/session/format'
 import { ModelError } from '../models/model.ts'
 import { announceNext, deliverNext } from './delivery.ts'
+import { OpenForeignRun } from './foreign-run.ts'
 import { RunStopped } from './limits.ts'
 import { OpenRun, type CurrentRun } from './open-run.ts'
 import { positionOf, type Position } from './position.ts'
@@ -144,7 +145,8 @@ async function work(open: OpenRun, plan: ResumePlan | undefined): Promise<RunEnd
   for (;;) {
     try {
       await settle()
-      await turnsUntilSettled(open)
+      const { foreign } = deps
+      await (foreign ? foreign.agent.work(new OpenForeignRun(open, foreign)) : turnsUntilSettled(open))
       return { runId, outcome: 'completed' }
     } catch (error) {
       if (signal.aborted) return { runId, outcome: 'aborted' }

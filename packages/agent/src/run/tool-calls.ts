@@ -199,7 +199,7 @@ export async function finishCall(
   }
 }
 
-function toolContextOf(open: OpenRun, call: ToolUse, signal: AbortSignal): ToolContext {
+export function toolContextOf(open: OpenRun, call: ToolUse, signal: AbortSignal): ToolContext {
   const { session, cwd, redactor, clock, observe } = open.deps
   const { runId } = open
   const live = redactor?.stream()

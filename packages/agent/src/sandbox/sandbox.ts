@@ -5,6 +5,7 @@ import type { Blocked, CommandBox, CommandSandbox, SandboxDetails, TakenBack } f
 import type { CommandLimits } from '../tools/commands/exit-file.ts'
 import type { BoxKind } from '../tools/tool.ts'
 import { blockedIn } from './blocked.ts'
+import { isInside } from '../util/is-inside.ts'
 import { bwrapArguments, type BoxNetwork } from './bwrap-arguments.ts'
 import { groupArguments, limitArguments } from './command-limits.ts'
 import { linkedGit } from './git-folders.ts'
@@ -13,7 +14,7 @@ import { KeptWrites } from './kept-writes.ts'
 import type { NetworkKeeper, NetworkKeeperOptions } from './network-keeper.ts'
 import { rememberControls, takeBackControls } from './new-controls.ts'
 import { probeSandbox, type SandboxSupport } from './probe.ts'
-import { sandboxPolicy, type PolicyOptions } from './sandbox-policy.ts'
+import { sandboxPolicy, type Place, type PolicyOptions, type SandboxPolicy } from './sandbox-policy.ts'
 import { surveyMachine, surveyFolders, type SurveyOptions } from './survey.ts'
 
 export interface SandboxOptions
@@ -36,6 +37,8 @@ export interface BoxOptions extends Pick<PolicyOptions, 'isReadOnly'> {
   callId?: string
   /** The spool folder of the command, for `takeBack`. Absent: new control files are not looked for. */
   spool?: string
+  /** Folders whose secrets it may read: they are its own. */
+  shown?: readonly string[]
   /** Gives it the network of the machine. */
   hasMachineNetwork?: boolean
 }
@@ -119,7 +122,7 @@ export class Sandbox implements CommandSandbox {
   /** The box for one command. It looks at the folders anew, because the last command may have made a repository. */
   async box(
     cwd: string,
-    { isReadOnly = false, callId, spool, hasMachineNetwork = false }: BoxOptions = {},
+    { isReadOnly = false, callId, spool, shown = [], hasMachineNetwork = false }: BoxOptions = {},
   ): Promise<CommandBox> {
     const { support } = this
     if (support.type === 'none') throw new Error(`There is no sandbox: ${support.reason}`)
@@ -130,7 +133,7 @@ export class Sandbox implements CommandSandbox {
     const hidden = this.#options.network ? [...own, this.#options.network.folder] : own
     const facts = await surveyMachine({ ...survey, own: hidden })
     if (spool !== undefined && !isReadOnly) await rememberControls(spool, facts)
-    const policy = sandboxPolicy(facts, { isReadOnly, showsOwnSecrets })
+    const policy = showing(shown, sandboxPolicy(facts, { isReadOnly, showsOwnSecrets }))
     const home = await homeMounts({ ...survey, version: support.version })
     const boxed = bwrapArguments(support.path, { ...policy, ...home }, { cwd, network: boxNetwork })
     const argv = [...boxed, ...limitArguments(limits)]
@@ -172,6 +175,12 @@ export class Sandbox implements CommandSandbox {
   keptWrites(cwd: string): KeptWrites {
     return new KeptWrites({ keep: this.#options.keep, cwd })
   }
+}
+
+function showing(folders: readonly string[], policy: SandboxPolicy): SandboxPolicy {
+  const isShown = ({ path }: Place): boolean => folders.some((folder) => isInside(path, folder))
+  const stays = (place: Place): boolean => !isShown(place)
+  return { ...policy, hidden: policy.hidden.filter(stays), hiddenInside: policy.hiddenInside.filter(stays) }
 }
 
 /** The file with the name servers may be in `/run`, which is empty in a box. */

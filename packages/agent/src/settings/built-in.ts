@@ -18,6 +18,7 @@ export interface Settings extends Pick<
   reasoning: NonNullable<CheckedSettings['reasoning']>
   hooks: { [Event in HookEvent]?: HookSettings[] }
   mcpServers: NonNullable<CheckedSettings['mcpServers']>
+  agents: NonNullable<CheckedSettings['agents']>
   languageServers: { isEnabled: boolean }
   providers: NonNullable<CheckedSettings['providers']>
   redaction: { allow: string[] }

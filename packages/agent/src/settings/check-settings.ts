@@ -57,7 +57,7 @@ function messageOf(issue: z.core.$ZodIssue): string {
 
 /** An item of a list, or an entry with a name that the user chooses, is valid as a whole or not at all. */
 function entryOf(path: readonly PropertyKey[]): readonly PropertyKey[] {
-  if (path[0] === 'mcpServers' || path[0] === 'providers') return path.slice(0, 2)
+  if (path[0] === 'mcpServers' || path[0] === 'providers' || path[0] === 'agents') return path.slice(0, 2)
   const place = path.findIndex((part) => typeof part === 'number')
   return place < 0 ? path : path.slice(0, place + 1)
 }

@@ -29,6 +29,7 @@ export function limitProject(
     sandbox,
     projects,
     languageServers,
+    agents,
     ...rest
   } = settings
   const limited: CheckedSettings = rest
@@ -38,6 +39,9 @@ export function limitProject(
       ['providers', name],
       'A project cannot set where requests and keys are sent. Add the provider to your own settings.',
     )
+  }
+  for (const name of Object.keys(agents ?? {})) {
+    refuse(['agents', name], 'A project cannot set which programs run as agents. Add the agent to your own settings.')
   }
   if (projects) refuse(['projects'], 'A project cannot set what you allow in projects.')
   if (redaction?.allow) {

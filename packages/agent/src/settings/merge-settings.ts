@@ -67,7 +67,7 @@ function isJoined(key: string): boolean {
 }
 
 /** Their entries have names that the user chooses. */
-const namedEntries: ReadonlySet<PropertyKey> = new Set(['mcpServers', 'providers', 'projects'])
+const namedEntries: ReadonlySet<PropertyKey> = new Set(['mcpServers', 'providers', 'projects', 'agents'])
 
 interface Leaf {
   path: readonly string[]
@@ -90,6 +90,7 @@ function assemble(leaves: readonly Leaf[]): Settings {
     sandbox: { limits: {} },
     hooks: {},
     mcpServers: {},
+    agents: {},
     providers: {},
     projects: {},
     redaction: { allow: [] },

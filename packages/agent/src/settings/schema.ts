@@ -61,6 +61,21 @@ const writtenServer = z.preprocess((written) => {
 
 const mcpServers = z.record(mcpServerName, writtenServer)
 
+/** A program that speaks the Agent Client Protocol, in the notation of MCP servers. */
+const agentProgram = z.strictObject({
+  command: z.string().min(1),
+  args: z.array(z.string()).default([]),
+  env: z
+    .strictObject({
+      pass: z.array(z.string().min(1)).default([]),
+      set: z.record(z.string().min(1), z.string()).default({}),
+    })
+    .default({ pass: [], set: {} }),
+  folders: z.array(z.string().min(1)).default([]),
+})
+
+export type AgentProgramSettings = z.output<typeof agentProgram>
+
 const count = z.int().positive()
 const milliseconds = z.int().nonnegative()
 
@@ -337,6 +352,12 @@ export const settingsSchema = z.strictObject({
   mcpServers: mcpServers
     .describe(
       'MCP servers: command, args, env, cwd; or url, headers, oauth. A project may add servers, but not replace one.',
+    )
+    .exactOptional(),
+  agents: z
+    .record(mcpServerName, agentProgram)
+    .describe(
+      'Agents that speak the Agent Client Protocol: command, args, env (pass, set), folders that they may read and write beside the working folder. Never from a project.',
     )
     .exactOptional(),
   languageServers: z

@@ -20,6 +20,8 @@ import type { CommandRights, DriverEvent, SessionDriver, SlashCommand } from '..
 export interface AgentDriverOptions {
   agent: AgentSession
   slashCommands?: () => readonly SlashCommand[]
+  /** Calls the listener when the slash commands change. */
+  onChange?: (listener: () => void) => () => void
   /** The tool hosts that the session may use. */
   workspaces?: WorkspaceSource
   /** Resources of the agent to close with it, such as its MCP servers. */
@@ -46,6 +48,7 @@ export class AgentDriver implements SessionDriver {
     const stops = [
       agent.subscribe((event) => this.#take(event)),
       agent.remote?.subscribe(() => this.#tell({ type: 'config_changed' })),
+      options.onChange?.(() => this.#tell({ type: 'config_changed' })),
     ]
     this.#stop = () => stops.forEach((stop) => stop?.())
   }

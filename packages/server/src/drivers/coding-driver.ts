@@ -1,8 +1,11 @@
 import { openCodingAgent, type CodingAgent, type CodingAgentOptions } from '@tapetree/agent'
 import { RegistryError } from '@tapetree/agent/models'
+import { foreignApi, type ForeignPlace } from '@tapetree/agent/foreign'
 import { RemoteWorkspace, type WorkspaceReference } from '@tapetree/agent/tool-host'
 import { SessionError, type SessionStore } from '@tapetree/session'
 import { stat } from 'node:fs/promises'
+import { AcpAgent } from '../acp/acp-agent.ts'
+import { findAgent, ownAgent } from '../acp/known-agents.ts'
 import { AgentDriver } from './agent-driver.ts'
 import type { WorkspaceSource } from '../tool-hosts/tool-hosts.ts'
 import { serverOwner, type SessionDriver, type SlashCommand } from '../live/driver.ts'
@@ -11,7 +14,7 @@ import { RequestProblem } from '../util/problem-error.ts'
 
 export interface CodingDriverOptions extends Omit<
   CodingAgentOptions,
-  'sessionId' | 'cwd' | 'workingFolder' | 'remote' | 'askTrust'
+  'sessionId' | 'cwd' | 'workingFolder' | 'remote' | 'askTrust' | 'foreign'
 > {
   /** Folder for a session without one, such as an imported one. Absent: it cannot be opened. */
   defaultCwd?: string
@@ -43,21 +46,43 @@ export async function openCodingDriver(sessionId: string, options: CodingDriverO
   for (const folder of [cwd, workingFolder ?? cwd]) await requireFolder(folder)
   const remote = session.workspace && remoteOf(session.workspace, workspaces)
   const place = { cwd, ...(workingFolder !== undefined && { workingFolder }), ...(remote && { remote }) }
-  const coding = await openCodingAgent({ owner: serverOwner, ...agentOptions, sessionId, ...place }).catch(
-    (error: unknown) => {
-      remote?.close()
-      return notUsable(error)
-    },
-  )
+  const { model } = await session.getModelChoice()
+  let foreign: AcpAgent | undefined
+  const opening = openCodingAgent({
+    ...{ owner: serverOwner, ...agentOptions, sessionId, ...place },
+    ...(model?.provider === foreignApi && {
+      foreign: (there: ForeignPlace) => (foreign = foreignAgent(model.modelId, there, agentOptions)),
+    }),
+  })
+  const coding = await opening.catch((error: unknown) => {
+    remote?.close()
+    return notUsable(error)
+  })
   return new AgentDriver({
     agent: coding.session,
-    slashCommands: () => slashCommandsOf(coding),
+    slashCommands: () => foreign?.commands ?? slashCommandsOf(coding),
+    onChange: (listener) => foreign?.onChange(listener) ?? (() => undefined),
     ...(workspaces && { workspaces }),
     close: async () => {
       await coding.close()
+      await foreign?.close()
       remote?.close()
     },
   })
+}
+
+function foreignAgent(
+  name: string,
+  { settings, cwd, box }: ForeignPlace,
+  { env = process.env, home }: Pick<CodingDriverOptions, 'env' | 'home'>,
+): AcpAgent {
+  const found = findAgent(name, settings.agents, { env, home })
+  if (found) return new AcpAgent({ name, ...found, cwd, ...(box && { box }) })
+  throw new RequestProblem(
+    409,
+    'unknown-agent',
+    `The agent ${JSON.stringify(name)} of this session does not exist. Add it to \`agents\` in your settings.`,
+  )
 }
 
 function remoteOf(workspace: WorkspaceReference, workspaces: WorkspaceSource | undefined): RemoteWorkspace {
@@ -82,10 +107,11 @@ async function requireFolder(folder: string): Promise<void> {
 
 /** Creates a session that `openCodingDriver` opens later. */
 export async function createCodingSession(store: SessionStore, options: NewSession): Promise<string> {
-  const { model, agent: _agent, workspace, ...header } = options
+  const { model, agent, workspace, ...header } = options
   await using session = await store.create(header)
   if (workspace) await session.append({ type: 'workspace', workspace })
-  if (model) await session.appendModelChange(model.provider, model.modelId)
+  if (agent !== undefined && agent !== ownAgent) await session.appendModelChange(foreignApi, agent)
+  else if (model) await session.appendModelChange(model.provider, model.modelId)
   return session.id
 }
 

@@ -6,6 +6,13 @@ export type OwnProgram = { cwd: string } & (
   | { type: 'server'; name: string }
   /** It only reads, and has no network. */
   | { type: 'language-server'; name: string }
+  /** A foreign agent: it works in the folder, and reaches its provider. */
+  | {
+      type: 'agent'
+      name: string
+      /** Where it keeps its settings and its login, absolute. It may read and write them. */
+      folders: readonly string[]
+    }
   /** It only reads. */
   | { type: 'git' }
 )
@@ -18,14 +25,14 @@ export interface ProgramBox extends CommandBox {
 /** Makes the sandbox of a program. Undefined: it runs outside. If it throws, the program does not run. */
 export type BoxProgram = (program: OwnProgram) => Promise<ProgramBox | undefined>
 
-interface Program {
+export interface BoxedProgram {
   file: string
   args: readonly string[]
   env: Readonly<Record<string, string>>
 }
 
 /** What to start for a program in a sandbox. */
-export function inBox({ file, args, env }: Program, box: CommandBox | undefined): Program {
+export function inBox({ file, args, env }: BoxedProgram, box: CommandBox | undefined): BoxedProgram {
   const [first, ...rest] = box?.argv ?? []
   if (!box || first === undefined) return { file, args, env }
   return { file: first, args: [...rest, file, ...args], env: { ...env, ...box.env } }

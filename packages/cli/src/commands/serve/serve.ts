@@ -14,6 +14,7 @@ import {
   type ServerOptions,
   type TlsOptions,
 } from '@tapetree/server'
+import { listAgents } from '@tapetree/server/acp'
 import { ToolHosts } from '@tapetree/server/tool-hosts'
 import { systemClock } from '@tapetree/agent/run'
 import type { SessionStore } from '@tapetree/session'
@@ -174,6 +175,7 @@ function serveApi(
       const { registry } = await around(undefined)
       return (await registry.open({ provider, id: modelId })).model
     },
+    agents: async () => listAgents((await around(undefined)).settings.values.agents, io.env),
     settings: async (_tenant, cwd) => (await around(cwd)).settings,
     changeSettings: (_tenant, change) => changeUserSettings(change, io),
     workspace: async (_tenant, cwd) => {

@@ -1,0 +1,80 @@
+import { settledWithin } from '@tapetree/session/util/deadline'
+import { spawn, type ChildProcessByStdio } from 'node:child_process'
+import { randomUUID } from 'node:crypto'
+import type { Readable, Writable } from 'node:stream'
+import { readProcess } from './process-table.ts'
+import { endTree, findTree, markVariable } from './process-tree.ts'
+
+export interface OwnProcessOptions {
+  /** Absolute, or found in the `PATH` of `env`. */
+  file: string
+  args: readonly string[]
+  /** The complete environment. */
+  env: Readonly<Record<string, string>>
+  cwd: string
+}
+
+const quietEndMs = 200
+const askedEndMs = 1000
+const keptErrorLength = 2000
+
+/** A program that talks to us over stdin and stdout. None of its processes outlives `end`. */
+export class OwnProcess {
+  /** Resolves with a sentence when it has ended, by itself or because of `end`. */
+  readonly ended: Promise<string>
+  readonly #child: ChildProcessByStdio<Writable, Readable, Readable>
+  readonly #mark = randomUUID()
+  readonly #ended = Promise.withResolvers<string>()
+  #errors = ''
+  #gone: Promise<void> | undefined
+
+  constructor({ file, args, env, cwd }: OwnProcessOptions) {
+    this.ended = this.#ended.promise
+    this.#child = spawn(file, args, {
+      cwd,
+      env: { ...env, [markVariable]: this.#mark },
+      stdio: 'pipe',
+      shell: false,
+      detached: true,
+    })
+    this.#child.on('error', (error) => void this.end(`It could not be started: ${error.message}.`))
+    this.#child.once('exit', (code, signal) => void this.end(`It ended (${signal ?? `exit code ${code}`}).`))
+    this.#child.stdin.on('error', () => undefined) // its end shows that it no longer reads
+    this.#child.stdout.on('error', () => undefined)
+    this.#child.stderr.on('data', (chunk: Buffer) => {
+      this.#errors = (this.#errors + chunk.toString()).slice(-keptErrorLength)
+    })
+  }
+
+  get stdin(): Writable {
+    return this.#child.stdin
+  }
+
+  get stdout(): Readable {
+    return this.#child.stdout
+  }
+
+  /** The end of what it wrote to stderr. */
+  get errors(): string {
+    return this.#errors.trim()
+  }
+
+  /** Ends it and all its processes; resolves when they are gone. */
+  end(reason: string): Promise<void> {
+    this.#gone ??= this.#end(reason)
+    return this.#gone
+  }
+
+  async #end(reason: string): Promise<void> {
+    const { pid, exitCode, signalCode } = this.#child
+    const since = pid === undefined ? undefined : readProcess(pid)?.startTime
+    this.#ended.resolve(reason)
+    this.#child.stdin.destroy()
+    this.#child.stdout.destroy()
+    if (pid === undefined) return
+    if (exitCode === null && signalCode === null)
+      await settledWithin(new Promise((resolve) => this.#child.once('exit', resolve)), { ms: quietEndMs })
+    await endTree(() => findTree({ pid, groupId: pid, mark: this.#mark, since: since ?? '0' }), askedEndMs)
+    this.#child.stderr.destroy()
+  }
+}

@@ -1,0 +1,236 @@
+// Agents that misbehave or die, and servers that end in the middle of a turn.
+import { FakeClock } from '@tapetree/agent/testing'
+import { memoryStore, type SessionStore } from '@tapetree/session'
+import { openFileStore } from '@tapetree/session/stores/file'
+import { fork } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtemp, realpath, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import type { LiveSession } from '../live/live-session.ts'
+import { call, change, die, hang, say, shows, steps, wait, type AgentStep } from './testing/agent-steps.ts'
+import { foreignSessions, logOf, promptsOf, type ForeignSessionsOptions } from './testing/foreign-sessions.ts'
+
+/** Allows for a busy machine. */
+const patiently = { timeout: 30_000 }
+vi.setConfig({ testTimeout: 60_000 })
+
+const cleanUps: (() => unknown)[] = []
+let folder: string
+let store: SessionStore
+beforeEach(async () => {
+  folder = await realpath(await mkdtemp(join(tmpdir(), 'acp-faults-')))
+  cleanUps.push(() => rm(folder, { recursive: true, force: true }))
+  store = memoryStore()
+})
+afterEach(async () => {
+  for (const cleanUp of cleanUps.splice(0).reverse()) await cleanUp()
+})
+
+interface Server {
+  live: LiveSession
+  close: () => Promise<void>
+}
+
+async function serve(options: Partial<ForeignSessionsOptions> = {}, sessionId?: string): Promise<Server> {
+  const sessions = foreignSessions({ store, folder, ...options })
+  cleanUps.push(() => sessions.close())
+  const live = await sessions.get(sessionId ?? (await sessions.create({})))
+  return { live, close: () => sessions.close() }
+}
+
+let commands = 0
+async function prompt(live: LiveSession, ...all: AgentStep[]): Promise<void> {
+  const ack = await live.perform(`c${commands++}`, 'me', { op: 'prompt', args: { text: steps(...all) } })
+  expect(ack).toMatchObject({ ok: true })
+}
+
+async function logged(live: LiveSession): Promise<string[]> {
+  return (await logOf(live)).filter((line) => !line.startsWith('user:'))
+}
+
+async function idle(live: LiveSession): Promise<string[]> {
+  await vi.waitFor(() => expect([live.driver.isBusy, live.session.openRun]).toEqual([false, null]), patiently)
+  return logged(live)
+}
+
+const asking = { gate: undefined } as unknown as Partial<ForeignSessionsOptions>
+const unknown =
+  'error: "Outcome unknown: the agent ended while this was running. It may have taken effect; it was not run again."'
+const continued = /^assistant: You said: Your process ended in the middle of this turn/
+
+test.each(['load', 'resume'] as const)(
+  'an agent that dies in mid-turn is started again and continues its session (%s); nothing is written twice',
+  async (features) => {
+    const { live } = await serve({ features })
+    await prompt(live, say('First.'))
+    await idle(live)
+    await prompt(live, say('half '), call('1', { status: 'in_progress' }), say('more '), die)
+    expect((await idle(live)).slice(3)).toEqual([
+      'run_start',
+      'assistant: half ',
+      'call other {"title":"Call 1"}',
+      'tool_start',
+      'attempt more ',
+      unknown,
+      expect.stringMatching(continued),
+      'run_end completed',
+    ])
+    const prompts = await promptsOf(folder)
+    expect(prompts).toHaveLength(1)
+    expect(prompts[0]).toHaveLength(3)
+  },
+)
+
+test('an agent that cannot continue a session is told the conversation in a new one', async () => {
+  const { live } = await serve({ features: 'none' })
+  await prompt(live, say('First.'))
+  await idle(live)
+  await prompt(live, call('1', { status: 'in_progress' }), die)
+  expect((await idle(live)).at(-1)).toBe('run_end completed')
+  const told = (await promptsOf(folder)).flat().at(-1) ?? ''
+  const all = (await promptsOf(folder)).flat().join('\n')
+  expect(await promptsOf(folder)).toHaveLength(2)
+  expect(all).toContain('assistant: First.')
+  expect(told).not.toBe('')
+})
+
+test('a run whose agent dies whenever it is started fails after some tries, and says why', async () => {
+  const { live } = await serve({ script: 'console.error("no licence"); process.exit(3)' })
+  await prompt(live, say('Never.'))
+  expect(await idle(live)).toEqual(['run_start', 'error network', 'run_end failed'])
+  const lines = await live.session.snapshot({ entries: 50, bytes: 1e6 })
+  expect(JSON.stringify(lines)).toContain('no licence')
+})
+
+test('a server that shuts down leaves the run open, and the next one resumes it', async () => {
+  const first = await serve(asking)
+  const started = call('1', { status: 'in_progress' })
+  await prompt(first.live, started, call('2'), { do: 'ask', call: { toolCallId: '2' } }, wait)
+  await vi.waitFor(() => expect(first.live.session.pendingPermissions).toHaveLength(1), patiently)
+  const { id } = first.live.session
+  await first.close()
+  const { live } = await serve(asking, id)
+  expect(live.session.openRun).not.toBeNull()
+  expect(await live.perform('r', 'server', { op: 'resume', args: { by_person: false } })).toMatchObject({ ok: true })
+  expect(await idle(live)).toEqual([
+    'run_start',
+    'call other {"title":"Call 1"}',
+    'tool_start',
+    'call other {"title":"Call 2"}',
+    'permission_request',
+    'run_start',
+    unknown,
+    'permission_result cancelled',
+    unknown,
+    expect.stringMatching(continued),
+    'run_end completed',
+  ])
+  expect(live.session.pendingPermissions).toEqual([])
+  expect(await promptsOf(folder)).toHaveLength(1)
+})
+
+test('a run that a dead server left open is resumed by the next one, with the session of the agent', async () => {
+  const owner = fileURLToPath(new URL('testing/doomed-owner.ts', import.meta.url))
+  const child = fork(owner, [folder], { execArgv: ['-C', '@tapetree/source'], stdio: 'inherit' })
+  const [id] = (await once(child, 'message')) as [string]
+  child.kill('SIGKILL')
+  await once(child, 'exit')
+  store = openFileStore({ folder: join(folder, 'sessions') })
+  cleanUps.push(() => store.close())
+  const { live } = await serve({}, id)
+  await live.perform('r', 'server', { op: 'resume', args: { by_person: false } })
+  expect(await idle(live)).toEqual([
+    'run_start',
+    'assistant: I begin, and ',
+    'call other {"title":"Call 1"}',
+    'tool_start',
+    'run_start',
+    unknown,
+    expect.stringMatching(continued),
+    'run_end completed',
+  ])
+  expect(await promptsOf(folder)).toHaveLength(1)
+})
+
+test('a cancel of a run that a dead server left open ends its calls without starting the agent', async () => {
+  const first = await serve()
+  await prompt(first.live, call('1', { status: 'in_progress' }), wait)
+  await vi.waitFor(async () => expect(await logged(first.live)).toContain('tool_start'), patiently)
+  const { id } = first.live.session
+  await first.close()
+  const { live } = await serve({}, id)
+  await live.perform('x', 'me', { op: 'cancel', args: {} })
+  expect((await idle(live)).slice(-2)).toEqual([unknown, 'run_end abandoned'])
+  expect((await promptsOf(folder)).flat()).toHaveLength(1)
+})
+
+test('updates that come late, or have the wrong ids, are dropped', async () => {
+  const { live } = await serve()
+  const said = (text: string): object => ({ sessionUpdate: 'agent_message_chunk', content: { type: 'text', text } })
+  await prompt(
+    live,
+    { do: 'update', update: said('of another session'), sessionId: 'other' },
+    { do: 'update', update: { sessionUpdate: 'tool_call', title: 'without an id' } },
+    { do: 'update', update: { sessionUpdate: 'unheard of' } },
+    change('nobody', { status: 'completed', ...shows('of nobody') }),
+    call('1', { status: 'completed', ...shows('first') }),
+    change('1', { status: 'failed', ...shows('changed afterwards') }),
+    call('1', { status: 'completed', ...shows('the same id again') }),
+    say('Now.'),
+    { do: 'late', update: said('late') },
+    { do: 'late', update: { sessionUpdate: 'tool_call', toolCallId: '9', title: 'late' } },
+  )
+  const expected = [
+    'run_start',
+    'call other {"title":"Call 1"}',
+    'tool_start',
+    'result: "first"',
+    'call other {"title":"Call 1"}',
+    'tool_start',
+    'result: "the same id again"',
+    'assistant: Now.',
+    'run_end completed',
+  ]
+  expect(await idle(live)).toEqual(expected)
+  // By then, what came late has arrived.
+  await prompt(live, change('1', { status: 'completed' }), say('Then.'))
+  expect(await idle(live)).toEqual([...expected, 'run_start', 'assistant: Then.', 'run_end completed'])
+})
+
+test('an agent that ignores a cancel is ended, and the next prompt starts it again', async () => {
+  const clock = new FakeClock()
+  const { live } = await serve({ clock })
+  await prompt(live, say('I never stop, and '), call('1', { status: 'in_progress' }), hang)
+  await vi.waitFor(async () => expect(await logged(live)).toContain('tool_start'), patiently)
+  const cancelled = live.perform('x', 'me', { op: 'cancel', args: {} })
+  await vi.waitFor(() => {
+    clock.advance(5000)
+    expect(live.driver.isBusy).toBe(false)
+  }, patiently)
+  await cancelled
+  expect((await idle(live)).slice(-2)).toEqual([
+    'error: "Stopped by the user. It may have taken effect in part."',
+    'run_end aborted',
+  ])
+  await prompt(live, say('Again.'))
+  await vi.waitFor(async () => expect(await logged(live)).toContain('assistant: Again.'), patiently)
+})
+
+test('an agent that floods a turn is stopped, and the run says so', async () => {
+  const { live } = await serve()
+  await prompt(live, { do: 'flood', count: 40, size: 1024 * 1024 })
+  const log = await idle(live)
+  expect(log.slice(-2)).toEqual(['error flood', 'run_end failed'])
+  expect(log.join('').length).toBeLessThan(20 * 1024 * 1024)
+})
+
+test('output that is no message does not end a turn; a message without an end does, and the agent is started again', async () => {
+  const { live } = await serve()
+  await prompt(live, { do: 'garbage', text: 'debug: hello\n[1, 2]\n' }, say('Fine.'))
+  expect((await idle(live)).slice(-2)).toEqual(['assistant: Fine.', 'run_end completed'])
+  await prompt(live, call('1', { status: 'completed' }), { do: 'garbage', text: 'x', times: 17 * 1024 * 1024 }, wait)
+  expect((await idle(live)).slice(-2)).toEqual([expect.stringMatching(continued), 'run_end completed'])
+})

@@ -1,0 +1,102 @@
+import type {
+  CreateTerminalRequest,
+  TerminalOutputResponse,
+  WaitForTerminalExitResponse,
+} from '@agentclientprotocol/sdk/unstable'
+import type { ForeignRun } from '@tapetree/agent/foreign'
+import { newId } from '@tapetree/session'
+import { isAbsolute } from 'node:path'
+import { quoted } from './agent-updates.ts'
+
+interface Terminal {
+  text: string
+  isCut: boolean
+  exit: WaitForTerminalExitResponse | undefined
+  done: Promise<WaitForTerminalExitResponse>
+  controller: AbortController
+}
+
+const defaultLimit = 1024 * 1024
+const maxTerminals = 32
+
+/** The commands that an agent runs in a turn. None outlives the turn. */
+export class AgentTerminals {
+  readonly #run: ForeignRun
+  readonly #terminals = new Map<string, Terminal>()
+
+  constructor(run: ForeignRun) {
+    this.#run = run
+  }
+
+  async create(request: CreateTerminalRequest): Promise<string> {
+    const { cwd, outputByteLimit } = request
+    if (this.#terminals.size >= maxTerminals) throw new Error(`A turn has at most ${maxTerminals} terminals.`)
+    const limit = Math.min(outputByteLimit ?? defaultLimit, defaultLimit)
+    const controller = new AbortController()
+    const { promise: done, resolve } = Promise.withResolvers<WaitForTerminalExitResponse>()
+    const terminal: Terminal = { text: '', isCut: false, exit: undefined, done, controller }
+    const id = newId()
+    this.#terminals.set(id, terminal)
+    try {
+      const started = await this.#run.startCommand(commandLine(request), {
+        cwd: cwd != null && isAbsolute(cwd) ? cwd : this.#run.cwd,
+        signal: AbortSignal.any([controller.signal, this.#run.signal]),
+        onOutput: (text) => {
+          terminal.text += text
+          if (terminal.text.length <= limit) return
+          terminal.text = terminal.text.slice(-limit)
+          terminal.isCut = true
+        },
+      })
+      const end = ({ exitCode }: { exitCode?: number }): void => {
+        terminal.exit = exitCode === undefined ? { signal: 'SIGTERM' } : { exitCode }
+        resolve(terminal.exit)
+      }
+      started.done.then(end, () => end({}))
+      return id
+    } catch (error) {
+      this.#terminals.delete(id)
+      throw error
+    }
+  }
+
+  output(id: string): TerminalOutputResponse {
+    const { text, isCut, exit } = this.#find(id)
+    return { output: text, truncated: isCut, ...(exit && { exitStatus: exit }) }
+  }
+
+  exit(id: string): Promise<WaitForTerminalExitResponse> {
+    return this.#find(id).done
+  }
+
+  kill(id: string): void {
+    this.#find(id).controller.abort()
+  }
+
+  /** Ends it, too. What it has shown stays, for the result of the call that it belongs to. */
+  release(id: string): void {
+    this.#find(id).controller.abort()
+  }
+
+  textOf(id: string): string | undefined {
+    return this.#terminals.get(id)?.text
+  }
+
+  close(): void {
+    for (const { controller } of this.#terminals.values()) controller.abort()
+  }
+
+  #find(id: string): Terminal {
+    const found = this.#terminals.get(id)
+    if (!found) throw new Error(`There is no terminal ${id}.`)
+    return found
+  }
+}
+
+/** Without arguments the command is a whole line for a shell. */
+function commandLine({ command, args = [], env = [] }: CreateTerminalRequest): string {
+  const line = args.length === 0 ? command : [command, ...args].map(quoted).join(' ')
+  if (env.length === 0) return line
+  const variables = env.map(({ name, value }) => quoted(`${name}=${value}`)).join(' ')
+  return args.length === 0 ? `env ${variables} bash -c ${quoted(command)}` : `env ${variables} ${line}`
+}

@@ -1,0 +1,230 @@
+import type { Access, ToolOutput } from '@tapetree/agent'
+import type { Content, ToolUse } from '@tapetree/session'
+import { isObject } from '@tapetree/session/util/json'
+import { isAbsolute, resolve } from 'node:path'
+import { z } from 'zod'
+
+/** A text, or something else that is named by its type. */
+const contentSchema = z.union([
+  z.object({ type: z.literal('text'), text: z.string() }),
+  z.object({ type: z.literal('image'), data: z.string(), mimeType: z.string() }),
+  z.object({ type: z.string() }),
+])
+
+const callContentSchema = z.union([
+  z.object({ type: z.literal('content'), content: contentSchema }),
+  z.object({
+    type: z.literal('diff'),
+    path: z.string(),
+    oldText: z.string().nullish(),
+    newText: z.string(),
+  }),
+  z.object({ type: z.literal('terminal'), terminalId: z.string() }),
+  z.object({ type: z.string() }),
+])
+
+const statuses = ['pending', 'in_progress', 'completed', 'failed'] as const
+const kinds = ['read', 'edit', 'delete', 'move', 'search', 'execute', 'think', 'fetch', 'switch_mode', 'other'] as const
+
+/** The members of a call that are used here. Members of another type count as absent. */
+const callSchema = z.object({
+  toolCallId: z.string(),
+  title: z.string().nullish().catch(undefined),
+  kind: z.enum(kinds).nullish().catch(undefined),
+  status: z.enum(statuses).nullish().catch(undefined),
+  content: z.array(callContentSchema).nullish().catch(undefined),
+  locations: z
+    .array(z.object({ path: z.string() }))
+    .nullish()
+    .catch(undefined),
+  rawInput: z.unknown().optional(),
+  rawOutput: z.unknown().optional(),
+})
+
+export type AgentCall = z.output<typeof callSchema>
+
+const planSchema = z.object({
+  entries: z.array(z.object({ content: z.string(), status: z.enum(['pending', 'in_progress', 'completed']) })).max(200),
+})
+
+const commandsSchema = z.object({
+  availableCommands: z.array(z.object({ name: z.string(), description: z.string() })).max(500),
+})
+
+/** What an agent tells about its turn. */
+export type AgentUpdate =
+  | { type: 'said'; kind: 'text' | 'reasoning'; text: string }
+  | { type: 'call'; isNew: boolean; call: AgentCall }
+  | { type: 'plan'; items: { text: string; status: 'pending' | 'in_progress' | 'completed' }[] }
+  | { type: 'commands'; commands: { name: string; description: string }[] }
+
+/** Undefined for an update that is malformed, unknown or not needed. */
+export function readUpdate(update: unknown): AgentUpdate | undefined {
+  if (!isObject(update)) return undefined
+  switch (update['sessionUpdate']) {
+    case 'agent_message_chunk':
+      return said('text', update['content'])
+    case 'agent_thought_chunk':
+      return said('reasoning', update['content'])
+    case 'tool_call':
+    case 'tool_call_update': {
+      const call = readCall(update)
+      return call && { type: 'call', isNew: update['sessionUpdate'] === 'tool_call', call }
+    }
+    case 'plan': {
+      const { data } = planSchema.safeParse(update)
+      return data && { type: 'plan', items: data.entries.map(({ content, status }) => ({ text: content, status })) }
+    }
+    case 'available_commands_update': {
+      const { data } = commandsSchema.safeParse(update)
+      return data && { type: 'commands', commands: data.availableCommands }
+    }
+    default:
+      return undefined
+  }
+}
+
+export function readCall(given: unknown): AgentCall | undefined {
+  return callSchema.safeParse(given).data
+}
+
+function said(kind: 'text' | 'reasoning', content: unknown): AgentUpdate | undefined {
+  const { data } = contentSchema.safeParse(content)
+  if (!data) return undefined
+  const text = 'text' in data ? data.text : `[${data.type}]`
+  return text === '' ? undefined : { type: 'said', kind, text }
+}
+
+/** The later members win; absent ones stay. */
+export function mergeCalls(before: AgentCall, later: AgentCall): AgentCall {
+  const given = Object.entries(later).filter(([, value]) => value !== undefined && value !== null)
+  return { ...before, ...Object.fromEntries(given), toolCallId: before.toolCallId }
+}
+
+/** How a call is recorded. Its id is ours: agents use the same ids again. */
+export function toolUseOf(call: AgentCall, id: string): ToolUse {
+  const { toolCallId, title, kind, rawInput, locations } = call
+  const paths = locations?.map(({ path }) => path) ?? []
+  return {
+    id,
+    name: kind ?? 'other',
+    input: {
+      ...(title && { title }),
+      ...(isObject(rawInput) ? rawInput : {}),
+      ...(!isObject(rawInput) && paths.length > 0 && { paths }),
+    },
+    providerMetadata: { acp: { toolCallId } },
+  }
+}
+
+/** What a call would touch, for the gate. A call that does not say it is judged by its name. */
+export function accessOf(call: AgentCall, { cwd, isBoxed }: { cwd: string; isBoxed: boolean }): Access[] {
+  const { kind, locations, content, rawInput } = call
+  const input = isObject(rawInput) ? rawInput : {}
+  const diffs = content?.flatMap((each) => ('path' in each ? [each.path] : [])) ?? []
+  const paths = [...new Set([...(locations ?? []).map(({ path }) => path), ...diffs])].map((path) =>
+    absolute(path, cwd),
+  )
+  const other: Access[] = [{ type: 'tool', name: kind ?? 'other', readOnly: false }]
+  switch (kind) {
+    case 'read':
+    case 'search':
+      return paths.length > 0 ? paths.map((path) => ({ type: 'read', path, isRecursive: kind === 'search' })) : other
+    case 'edit':
+    case 'delete':
+    case 'move':
+      return paths.length > 0 ? paths.map((path) => ({ type: 'write', path })) : other
+    case 'execute': {
+      const command = commandOf(input['command'])
+      if (command === undefined) return other
+      const folder = typeof input['cwd'] === 'string' ? absolute(input['cwd'], cwd) : cwd
+      return [{ type: 'command', command, cwd: folder, ...(isBoxed && { canSandbox: true }) }]
+    }
+    case 'fetch':
+      return typeof input['url'] === 'string' ? [{ type: 'fetch', url: input['url'] }] : other
+    default:
+      return other
+  }
+}
+
+/** Agents name a command as one string or as a list of arguments, the last of which may be a script for `bash -c`. */
+function commandOf(command: unknown): string | undefined {
+  if (typeof command === 'string') return command
+  if (!Array.isArray(command) || command.length === 0) return undefined
+  const words = command.filter((word) => typeof word === 'string')
+  if (words.length !== command.length) return undefined
+  const [shell = '', flag = '', script] = words
+  if (words.length === 3 && script !== undefined && /(^|\/)(ba|z)?sh$/.test(shell) && /^-l?c$/.test(flag)) return script
+  return words.map(quoted).join(' ')
+}
+
+/** A word of a shell command. */
+export function quoted(word: string): string {
+  return /^[A-Za-z0-9_./:=@%+,-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`
+}
+
+function absolute(path: string, cwd: string): string {
+  return isAbsolute(path) ? path : resolve(cwd, path)
+}
+
+const maxImages = 20
+
+/** The result of a call that has ended. */
+export function outputOf(call: AgentCall, terminalText: (terminalId: string) => string | undefined): ToolOutput {
+  const isError = call.status === 'failed'
+  const blocks = call.content?.flatMap((each) => blockOf(each, terminalText)) ?? []
+  const images = blocks.filter(({ type }) => type === 'image').slice(0, maxImages)
+  const text = textOf(blocks) || rawText(call.rawOutput) || '(no output)'
+  const content = images.length === 0 ? text : [{ type: 'text' as const, text: { content: text } }, ...images]
+  return { content, ...(isError && { isError }) }
+}
+
+/** The text that a call has shown so far. */
+export function shownText(call: AgentCall, terminalText: (terminalId: string) => string | undefined): string {
+  return textOf(call.content?.flatMap((each) => blockOf(each, terminalText)) ?? [])
+}
+
+function textOf(blocks: readonly Content[]): string {
+  return blocks.flatMap((block) => (block.type === 'text' ? [block.text.content] : [])).join('\n')
+}
+
+function blockOf(
+  each: NonNullable<AgentCall['content']>[number],
+  terminalText: (terminalId: string) => string | undefined,
+): Content[] {
+  const text = (content: string): Content[] => [{ type: 'text', text: { content } }]
+  if ('terminalId' in each) return text(terminalText(each.terminalId) ?? '')
+  if ('newText' in each) return text(diffText(each))
+  if (!('content' in each)) return []
+  const { content } = each
+  if ('text' in content) return text(content.text)
+  if (!('data' in content)) return text(`[${content.type}]`)
+  const { mimeType: mediaType, data } = content
+  return [{ type: 'image', image: { source: { type: 'base64', mediaType, data } } }]
+}
+
+const maxDiffLines = 400
+
+function diffText({
+  path,
+  oldText,
+  newText,
+}: {
+  path: string
+  oldText?: string | null | undefined
+  newText: string
+}): string {
+  const lines = (text: string, mark: string): string[] =>
+    text === '' ? [] : text.split('\n').map((line) => mark + line)
+  const shown = [...lines(oldText ?? '', '-'), ...lines(newText, '+')]
+  const cut =
+    shown.length > maxDiffLines
+      ? [...shown.slice(0, maxDiffLines), `(${shown.length - maxDiffLines} more lines)`]
+      : shown
+  return [path, ...cut].join('\n')
+}
+
+function rawText(raw: unknown): string {
+  if (raw === undefined || raw === null) return ''
+  return typeof raw === 'string' ? raw : JSON.stringify(raw)
+}
