@@ -170,9 +170,7 @@ class Trial {
   }
 
   async explainProblems(): Promise<void> {
-    await this.explain(
-      this.#sessions.filter(({ id }) => this.problems.some((problem) => problem.includes(id))),
-    )
+    await this.explain(this.#sessions.filter(({ id }) => this.problems.some((problem) => problem.includes(id))))
   }
 
   /** For the sessions that did not go on: what their clients, their logs and their servers say. */

@@ -28,7 +28,7 @@ export function manPage(commands: readonly CommandSpec[]): string {
 }
 
 const environment: readonly (readonly [string, string])[] = [
-  ['TAPETREE_HOME', 'One folder for settings, sessions and all other files.'],
+  ['TAPETREE_HOME', 'One folder for settings, keys, sessions and all other files. The system keyring is not used.'],
   [
     'XDG_CONFIG_HOME, XDG_DATA_HOME, XDG_STATE_HOME, XDG_CACHE_HOME, XDG_RUNTIME_DIR',
     'Base folders for each kind of file if TAPETREE_HOME is not set.',

@@ -1,6 +1,6 @@
 import type { AgentProblem, CodingAgentOptions } from '@tapetree/agent'
 import { compareSession } from '@tapetree/agent/workspace'
-import { systemKeyring, type Keyring, type SettingsInput } from '@tapetree/agent/settings'
+import type { Keyring, SettingsInput } from '@tapetree/agent/settings'
 import { ProblemError, RestClient, type ServerAddress } from '@tapetree/client'
 import {
   createCodingSession,
@@ -21,6 +21,7 @@ import { systemClock } from '@tapetree/session/util/wait'
 import type { Io } from '../command-line/io.ts'
 import { placesOf, sandboxPlaceOf } from './places.ts'
 import type { OpenedSession } from '../session-source.ts'
+import { keyringFor } from './surroundings.ts'
 import { claimOrAttach } from './claim-or-attach.ts'
 import { followOwner } from './follow-owner.ts'
 import { socketPathIn } from './runtime-folder.ts'
@@ -255,7 +256,7 @@ export class SessionHost implements AsyncDisposable {
   }
 
   #driverOptions(sessionId: string): Parameters<typeof openCodingDriver>[1] {
-    const { io, store, owner, agent, whenUnanswered, keyring = systemKeyring(), onProblem, checkFolder } = this.#options
+    const { io, store, owner, agent, whenUnanswered, keyring, onProblem, checkFolder } = this.#options
     const { workspaces } = this.#options
     const flags = this.#flagsFor(sessionId)
     const places = placesOf(io)
@@ -267,7 +268,7 @@ export class SessionHost implements AsyncDisposable {
       ...(flags && { flags }),
       ...agent,
       ...(whenUnanswered && { whenUnanswered }),
-      keyring,
+      ...(keyring ? { keyring } : keyringFor(io.env)),
       snapshotsFolder: this.#options.snapshotsFolder ?? places.workspaces,
       sandbox: sandboxPlaceOf(places),
       ...(onProblem && { onProblem: (problem) => onProblem(withCommand(problem)) }),

@@ -6,6 +6,7 @@ import {
   inspectProject,
   loadSettings,
   systemKeyring,
+  type Keyring,
   trustOf,
   TrustStore,
   type LoadedSettings,
@@ -22,6 +23,11 @@ export interface Surroundings {
   readonly credentials: Credentials
 }
 
+/** With `TAPETREE_HOME`, everything is in that folder, also keys: the keyring would be the same for all such folders. */
+export function keyringFor(env: Io['env']): { keyring?: Keyring } {
+  return env['TAPETREE_HOME'] ? {} : { keyring: systemKeyring() }
+}
+
 /** Settings and models that apply in a folder. Ignores untrusted repository settings. */
 export async function surroundingsOf(
   { home, env }: Pick<Io, 'home' | 'env'>,
@@ -31,7 +37,7 @@ export async function surroundingsOf(
   const trust =
     settled ?? (await trustOf(await inspectProject(await findProjectRoot(cwd), cwd), new TrustStore(config)))
   const settings = await loadSettings({ cwd, home, env, trust, ...(flags && { flags }) })
-  const credentials = new Credentials({ env, configFolder: config, keyring: systemKeyring() })
+  const credentials = new Credentials({ env, configFolder: config, ...keyringFor(env) })
   const registry = createModelRegistry({ providers: settings.values.providers, credentials, env })
   return { trust, settings, registry, credentials }
 }

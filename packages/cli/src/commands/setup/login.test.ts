@@ -5,6 +5,7 @@ import { expect, test } from 'vitest'
 import { runCli } from '../../cli.ts'
 import { exitCodes } from '../../command-line/exit-code.ts'
 import { afterKeys } from './login.ts'
+import { keyringFor } from '../../host/surroundings.ts'
 import { fakeHome, type FakeHome } from '../../testing/fake-home.ts'
 import { testIo } from '../../testing/test-io.ts'
 
@@ -32,6 +33,11 @@ test('a key from standard input is stored in a private file, found, and removed 
   const again = testIo(place)
   expect(await runCli(['login', 'fake', '--remove', '--json'], again)).toBe(exitCodes.notFound)
   expect(JSON.parse(again.err())).toMatchObject({ error: { type: 'no-key', message: 'No key is stored for fake.' } })
+})
+
+test('folders for everything share no keys: with TAPETREE_HOME, the system keyring is not used', () => {
+  expect(keyringFor({ TAPETREE_HOME: '/somewhere' })).toEqual({})
+  expect(keyringFor({}).keyring).toBeDefined()
 })
 
 test('a key is checked only on request, and a rejected key is not stored', async () => {

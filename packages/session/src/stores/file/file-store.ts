@@ -1,5 +1,4 @@
 import { randomBytes } from 'node:crypto'
-import { readdir, stat } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { basename, dirname, join, resolve } from 'node:path'
 import { SessionError } from '../../errors.ts'
@@ -156,7 +155,7 @@ export class FileLogStore implements LogStore {
     let bytes = 0
     for (const place of places) {
       const { sessions } = await this.list(scope, { ...query, place, limit: Infinity })
-      for (const { id } of sessions) bytes += await sizeOf(this.folderOf(scope, id, place))
+      for (const { id } of sessions) bytes += sizeOf(this.#port, this.folderOf(scope, id, place))
     }
     return bytes
   }
@@ -418,14 +417,28 @@ function erasureKey({ tenant }: Scope, sessionId: string): string {
   return [tenant, sessionId].join(erasureSeparator)
 }
 
-/** The size of all files in a folder. Files that vanish meanwhile do not count. */
-async function sizeOf(folder: string): Promise<number> {
-  const files = await readdir(folder, { withFileTypes: true, recursive: true }).catch(() => [])
-  let bytes = 0
-  for (const file of files.filter((each) => each.isFile())) {
-    bytes += (await stat(join(file.parentPath, file.name)).catch(() => undefined))?.size ?? 0
+/** The size of a file, or of all files in a folder. What vanishes meanwhile does not count. */
+function sizeOf(port: FilePort, path: string): number {
+  let fd: number
+  try {
+    fd = port.openRead(path)
+  } catch {
+    // It is a folder, gone, or nothing that has a size.
+    return namesIn(port, path).reduce((sum, name) => sum + sizeOf(port, join(path, name)), 0)
   }
-  return bytes
+  try {
+    return port.size(fd)
+  } finally {
+    port.close(fd)
+  }
+}
+
+function namesIn(port: FilePort, path: string): string[] {
+  try {
+    return port.names(path)
+  } catch {
+    return []
+  }
 }
 
 const places: readonly Place[] = ['active', 'archive', 'trash']
