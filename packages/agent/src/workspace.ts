@@ -31,7 +31,6 @@ export {
   type Snapshot,
   type SnapshotStoreOptions,
   type TakeOptions,
-  type TreeFile,
 } from './workspace/snapshot-store.ts'
 export { SnapshotsOff } from './workspace/shadow-git.ts'
 export { FileVersions, type FileChange, type FileVersion } from './workspace/file-versions.ts'

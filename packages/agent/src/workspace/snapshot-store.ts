@@ -199,7 +199,7 @@ export class SnapshotStore extends FileVersions {
     if (names.filter((name) => name.endsWith('.pack')).length > maxPacks) await this.pack()
   }
 
-  /** The files of a tree: those of the workspace alone, by their paths in it. */
+  /** @internal The files of a tree: those of the workspace alone, by their paths in it. */
   async filesOf(tree: string): Promise<TreeFile[]> {
     const { output } = await this.#git.run(['ls-tree', '-r', '-z', '--long', tree], { variables: this.#git.borrowing })
     return fieldsOf(output).map((field) => {
