@@ -66,6 +66,28 @@ const outcome = z.object({
   blobs: z.array(z.object({ sha256: z.string(), data: z.base64() })).max(100),
 })
 
+const jobId = z.string().regex(/^job-[0-9a-f]{12}$/)
+/** A `Job`. */
+const job = z.object({
+  id: jobId,
+  command: z.string().max(200_000),
+  startedAt: z.string().max(40),
+  status: z.enum(['running', 'ended', 'lost']),
+  exit: z
+    .object({
+      cause: z.enum(['exited', 'timed-out', 'stopped', 'overflowed', 'not-started']),
+      code: z.int().nullable(),
+      signal: z.string().max(40).nullable(),
+      durationMs: z.number(),
+    })
+    .exactOptional(),
+})
+
+/** More background commands of a session are not listed. */
+export const maxListedJobs = 200
+/** How long a host waits at most for more output of a job. */
+export const maxJobWaitMs = 60_000
+
 const tree = z.string().regex(/^[0-9a-f]{40,64}$/)
 /** A part of a pack. */
 const part = z.base64().max(8 * 1024 * 1024)
@@ -103,6 +125,23 @@ export const hostRequest = z.discriminatedUnion('type', [
   }),
   /** The part that the host has asked for. */
   z.object({ type: z.literal('data'), id, off: z.int().min(0), data: part }),
+  /** Asks for the background commands of a session. */
+  z.object({ type: z.literal('jobs'), id, session: id }),
+  /** Asks for the newest output of one: at once, or when there is more than `after`, or after `waitMs`. */
+  z.object({
+    type: z.literal('job_output'),
+    id,
+    session: id,
+    job: jobId,
+    limitBytes: z
+      .int()
+      .min(1)
+      .max(1024 * 1024),
+    after: z.int().min(0).exactOptional(),
+    waitMs: z.int().min(0).max(maxJobWaitMs).exactOptional(),
+  }),
+  /** Stops one with all of its processes. */
+  z.object({ type: z.literal('stop_job'), id, session: id, job: jobId }),
   /** The result of the call is in the log: the host can forget it. */
   z.object({ type: z.literal('settled'), id, session: id }),
   z.object({
@@ -172,6 +211,13 @@ export const hostMessage = z.discriminatedUnion('type', [
   /** Asks for a part of the packs, from this byte on. */
   z.object({ type: z.literal('part'), id, off: z.int().min(0) }),
   z.object({ type: z.literal('recreated'), id, files: z.int(), leftOut: z.array(z.string()).max(100) }),
+  /** The newest first. For one that was asked for: that one, or none if the session has no such job. */
+  z.object({
+    type: z.literal('jobs'),
+    id,
+    jobs: z.array(job).max(maxListedJobs),
+    output: z.object({ text: z.string().max(4 * 1024 * 1024), end: z.int(), isCut: z.boolean() }).exactOptional(),
+  }),
   /** A command in the sandbox wants to reach a host of the network. */
   z.object({ type: z.literal('reach'), id, question: z.int(), host: z.string().max(300), port: z.int() }),
 ])

@@ -1,8 +1,9 @@
-import { newId, type Session } from '@tapetree/session'
+import type { Session } from '@tapetree/session'
 import { sha256Of } from '../util/request-hash.ts'
 import { maxPackBytes } from './host-files.ts'
-import { maxPacks, type HostMessage, type HostRequest } from './messages.ts'
-import type { HostChannel, RemoteWorkspace } from './remote-workspace.ts'
+import { conversation, HostUnavailable } from './conversation.ts'
+import { maxPacks } from './messages.ts'
+import type { RemoteWorkspace } from './remote-workspace.ts'
 
 type KeptRecord = Omit<NonNullable<Session['workspaceFiles']>, 'timestamp'>
 
@@ -22,41 +23,36 @@ export interface RecreatedFiles {
   leftOut: string[]
 }
 
-/** The host does not do it, or went away meanwhile. The message is a sentence. */
-export class FilesUnavailable extends Error {
-  override readonly name = 'FilesUnavailable'
-}
-
 /** The host reads all files for the first answer, and writes all of them for the last one. */
 const patienceMs = 10 * 60_000
 
-/** The files as they are now, without those that the service has. Rejects with `FilesUnavailable`. */
+/** The files as they are now, without those that the service has. Rejects with `HostUnavailable`. */
 export async function takeFiles(
   { channel, reference: { name: workspace } }: RemoteWorkspace,
   base?: string,
 ): Promise<RemoteFiles> {
-  const ask = conversation(channel)
+  const ask = conversation(channel, { patienceMs })
   const files = await ask('files', (id) => ({ type: 'files', id, workspace, ...(base !== undefined && { base }) }))
   const { type: _, id: __, size, leftOut, leftOutCount, ...taken } = files
-  if (size > maxPackBytes) throw new FilesUnavailable('The tool host sent too many files.')
+  if (size > maxPackBytes) throw new HostUnavailable('The tool host sent too many files.')
   const parts: Buffer[] = []
   for (let off = 0; off < size;) {
     const from = off
     const { data } = await ask('data', (id) => ({ type: 'part', id, off: from }))
     const part = Buffer.from(data, 'base64')
-    if (part.length === 0 || off + part.length > size) throw new FilesUnavailable('The tool host sent a wrong part.')
+    if (part.length === 0 || off + part.length > size) throw new HostUnavailable('The tool host sent a wrong part.')
     parts.push(part)
     off += part.length
   }
   return { ...taken, ...(leftOutCount > 0 && { leftOut, leftOutCount }), pack: Buffer.concat(parts) }
 }
 
-/** Writes files into the folder, which must be empty. Rejects with `FilesUnavailable`. */
+/** Writes files into the folder, which must be empty. Rejects with `HostUnavailable`. */
 export async function sendFiles(
   { channel, reference: { name: workspace } }: RemoteWorkspace,
   { tree, packs }: { tree: string; packs: readonly Buffer[] },
 ): Promise<RecreatedFiles> {
-  const ask = conversation(channel)
+  const ask = conversation(channel, { patienceMs })
   const bytes = Buffer.concat(packs)
   const sizes = packs.map(({ length }) => length)
   let { off } = await ask('part', (id) => ({ type: 'recreate', id, workspace, tree, packs: sizes }))
@@ -64,7 +60,7 @@ export async function sendFiles(
     const from = off
     const data = bytes.subarray(from, from + partBytes).toString('base64')
     off = (await ask('part', (id) => ({ type: 'data', id, off: from, data }))).off
-    if (off !== from + partBytes) throw new FilesUnavailable('The tool host asked for a wrong part.')
+    if (off !== from + partBytes) throw new HostUnavailable('The tool host asked for a wrong part.')
   }
   const from = off
   const data = bytes.subarray(from).toString('base64')
@@ -73,34 +69,6 @@ export async function sendFiles(
 }
 
 const partBytes = 4 * 1024 * 1024
-
-/** Questions with the same id. Each is asked when the one before has its answer. */
-function conversation(channel: HostChannel) {
-  const id = newId()
-  return async <T extends HostMessage['type']>(
-    wanted: T,
-    request: (id: string) => HostRequest,
-  ): Promise<Extract<HostMessage, { type: T }>> => {
-    const { promise, resolve, reject } = Promise.withResolvers<HostMessage>()
-    const fail = (why: string): void => reject(new FilesUnavailable(why))
-    const stop = channel.subscribe((event) => {
-      if (event.type === 'down') fail('The tool host went away.')
-      else if (event.type === 'message' && 'id' in event.message && event.message.id === id) resolve(event.message)
-    })
-    const timer = setTimeout(() => fail('The tool host does not answer.'), patienceMs).unref()
-    try {
-      if (!channel.hello) throw new FilesUnavailable('The tool host cannot be reached.')
-      channel.send(request(id))
-      const answer = await promise
-      if (answer.type === 'refused') throw new FilesUnavailable(answer.reason)
-      if (answer.type !== wanted) throw new FilesUnavailable('The tool host gave a wrong answer.')
-      return answer as Extract<HostMessage, { type: T }>
-    } finally {
-      clearTimeout(timer)
-      stop()
-    }
-  }
-}
 
 /** Keeps the files of a session's workspace with the session: after each run, what has changed. */
 export class KeptFiles {
@@ -119,7 +87,7 @@ export class KeptFiles {
     })
   }
 
-  /** Resolves when the files are kept as they are now. Rejects with `FilesUnavailable`. */
+  /** Resolves when the files are kept as they are now. Rejects with `HostUnavailable`. */
   keep(): Promise<void> {
     const kept = this.#last.then(() => this.#keep())
     this.#last = kept.catch(() => undefined)
@@ -148,19 +116,19 @@ export class KeptFiles {
 
   async #put(pack: Buffer): Promise<KeptRecord['packs'][number]> {
     const blob = await this.#session.putBlob(pack)
-    if (blob.sha256 !== sha256Of(pack)) throw new FilesUnavailable('The files could not be stored as they are.')
+    if (blob.sha256 !== sha256Of(pack)) throw new HostUnavailable('The files could not be stored as they are.')
     return blob
   }
 }
 
-/** Recreates the files that a session has kept. Rejects with `FilesUnavailable` if it cannot be done. */
+/** Recreates the files that a session has kept. Rejects with `HostUnavailable` if it cannot be done. */
 export async function recreateFiles(session: Session, remote: RemoteWorkspace): Promise<RecreatedFiles> {
   const kept = session.workspaceFiles
-  if (!kept) throw new FilesUnavailable('No files of a workspace were kept with this session.')
+  if (!kept) throw new HostUnavailable('No files of a workspace were kept with this session.')
   const packs: Buffer[] = []
   for (const { sha256 } of kept.packs) {
     const bytes = await session.getBlob(sha256)
-    if (!bytes) throw new FilesUnavailable('Some of the files that were kept with this session are missing.')
+    if (!bytes) throw new HostUnavailable('Some of the files that were kept with this session are missing.')
     packs.push(Buffer.from(bytes))
   }
   return sendFiles(remote, { tree: kept.tree, packs })

@@ -254,6 +254,7 @@ class RemoteCall {
           case 'data':
           case 'part':
           case 'recreated':
+          case 'jobs':
             // None of these has the id of a call.
             return undefined
           default:

@@ -18,6 +18,7 @@ import { Jobs } from '../tools/commands/jobs.ts'
 import { SessionSuspended, type BoxKind, type Tool } from '../tools/tool.ts'
 import { FileTransfers } from './file-transfers.ts'
 import { HostFiles } from './host-files.ts'
+import { HostJobs } from './host-jobs.ts'
 import { CallJournal, type StartedCall } from './call-journal.ts'
 import { isInside } from '../util/is-inside.ts'
 import { HostedCall, hostTexts, send, type HostedSession, type HostLink, type JudgedCall } from './hosted-call.ts'
@@ -93,6 +94,7 @@ export class ToolHost {
   readonly #ends = new Set<Promise<void>>()
   readonly #links = new Set<HostLink>()
   readonly #transfers: FileTransfers
+  readonly #jobs: HostJobs
 
   private constructor(
     options: ToolHostOptions,
@@ -119,6 +121,8 @@ export class ToolHost {
         sharesFiles: options.sharesFiles ?? true,
       },
     )
+    const { clock = systemClock } = options
+    this.#jobs = new HostJobs((session) => this.#folderOf(session), { clock, closing: this.#closing.signal })
   }
 
   /** Also continues the commands that an earlier process of this host started. Rejects if another process uses its folder. */
@@ -188,6 +192,10 @@ export class ToolHost {
       case 'recreate':
       case 'data':
         return this.#transfers.take(request, link)
+      case 'jobs':
+      case 'job_output':
+      case 'stop_job':
+        return this.#jobs.take(request, link)
       case 'settled':
         // The rest of a failed cleanup is done when the host is opened again.
         void this.#settle(request.session, request.id).catch(() => undefined)
@@ -278,11 +286,16 @@ export class ToolHost {
     const key = `${name}/${id}`
     const known = this.#sessions.get(key)
     this.#sessions.delete(key)
-    const localFolder = join(this.#options.dataFolder, 'sessions', id)
+    const localFolder = this.#folderOf(id)
     const session = known ?? new WorkspaceSession({ id, localFolder }, workspace, this.#redactor)
     this.#sessions.set(key, session)
     this.#closeUnused()
     return session
+  }
+
+  /** Has the spools of a session's commands. */
+  #folderOf(session: string): string {
+    return join(this.#options.dataFolder, 'sessions', session)
   }
 
   /** The least recently used ones come first. */

@@ -2,7 +2,7 @@ import type { AgentEvent, AgentSession } from '@tapetree/agent'
 import { abandonRun } from '@tapetree/agent/run'
 import { KeptWriteError, type BlockedWrites, type KeptFile } from '@tapetree/agent/sandbox'
 import {
-  FilesUnavailable,
+  HostUnavailable,
   recreatedNotice,
   recreateFiles,
   RemoteWorkspace,
@@ -181,7 +181,7 @@ export class AgentDriver implements SessionDriver {
     try {
       return recreatedNotice(this.session, await recreateFiles(this.session, remote), remote)
     } catch (error) {
-      if (!(error instanceof FilesUnavailable)) throw error
+      if (!(error instanceof HostUnavailable)) throw error
       throw new RequestProblem(409, 'files-not-recreated', error.message)
     } finally {
       remote.close()

@@ -1,10 +1,15 @@
 import { bashTool, Jobs } from '@tapetree/agent/tools'
 import { script } from '@tapetree/agent/testing'
+import { RemoteWorkspace, ToolHost } from '@tapetree/agent/tool-host'
+import { memoryStore } from '@tapetree/session'
 import { openFileStore } from '@tapetree/session/stores/file'
 import { mkdtemp, realpath, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, expect, onTestFinished, test, vi } from 'vitest'
+import { connectHost } from '../../tool-hosts/testing/connect-host.ts'
+import { runRemotely } from '../../tool-hosts/testing/run-remotely.ts'
+import { ToolHosts } from '../../tool-hosts/tool-hosts.ts'
 import { TestApi } from '../testing/test-api.ts'
 
 /** Allows for a busy machine. */
@@ -73,6 +78,47 @@ test('a command in the foreground is not a job, and an unknown job is not found'
   for (const unknown of ['job-000000000000', 'spool', '..%2F..'])
     expect((await api.get(`${path}/jobs/${unknown}`)).status).toBe(unknown.startsWith('job-') ? 404 : 422)
   expect((await api.post(`${path}/jobs/job-000000000000/stop`)).status).toBe(404)
+})
+
+test('a session that works on a tool host has its jobs there, while the host can be reached', async () => {
+  const root = await realpath(await mkdtemp(join(tmpdir(), 'tapetree-host-jobs-')))
+  const hosts = new ToolHosts()
+  const store = memoryStore()
+  const host = await ToolHost.open({ dataFolder: join(root, 'host'), workspaces: { app: root }, mode: 'auto' })
+  const api = new TestApi({ store, parts: { toolHosts: hosts } })
+  onTestFinished(async () => {
+    await api.close()
+    hosts.close()
+    await host.close()
+    await rm(root, { recursive: true })
+  })
+  const cut = connectHost(host, hosts, 'local')
+  const { id: hostId, name: hostName, platform } = host.hello
+  const workspace = { name: 'app', hostId, hostName, folder: root, platform }
+  await using session = await store.create()
+  await session.append({ type: 'workspace', workspace })
+  const remote = new RemoteWorkspace(workspace, hosts.of('local').channel(hostId))
+  await remote.ready(AbortSignal.timeout(20_000))
+  await runRemotely(remote, 'echo here; sleep 600', { background: true, sessionId: session.id }).output
+  remote.close()
+
+  const path = `/api/sessions/${session.id}/jobs`
+  const { jobs } = await body<{ jobs: Job[] }>(api.get(path))
+  expect(jobs).toMatchObject([{ status: 'running' }])
+  const job = `${path}/${jobs[0]?.id}`
+  await vi.waitFor(async () => expect(await body(api.get(job))).toMatchObject({ output: 'here\n' }), patiently)
+  expect((await api.get(`${path}/job-000000000000`)).status).toBe(404)
+  cut()
+  const away = { type: 'tool-host-unavailable', detail: 'The tool host cannot be reached.' }
+  for (const asked of [api.get(path), api.get(job), api.post(`${job}/stop`)]) {
+    const response = await asked
+    expect(response.status).toBe(503)
+    expect(await body(response)).toMatchObject(away)
+  }
+  connectHost(host, hosts, 'local')
+  await vi.waitFor(async () => {
+    expect(await body(api.post(`${job}/stop`))).toMatchObject({ status: 'ended', exit: { cause: 'stopped' } })
+  }, patiently)
 })
 
 const secret = `ghp_${'a1B2c3D4'.repeat(5).slice(0, 36)}`

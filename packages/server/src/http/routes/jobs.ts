@@ -1,10 +1,11 @@
 import { jobListSchema, jobOutputSchema, jobQuerySchema, jobSchema } from '@tapetree/client/protocol'
 import { systemClock } from '@tapetree/agent/run'
+import { HostUnavailable, RemoteJobs } from '@tapetree/agent/tool-host'
 import { Jobs } from '@tapetree/agent/tools'
+import type { Context } from 'hono'
 import type { z } from 'zod'
-import type { ReachableSessions } from '../../live/reachable-sessions.ts'
 import { RequestProblem } from '../../util/problem-error.ts'
-import type { ApiParts, Routes } from '../app.ts'
+import type { ApiParts, AppEnv, Routes } from '../app.ts'
 import { toWire } from '../bodies/wire-entry.ts'
 import { json } from '../responses.ts'
 import { endOf } from './events.ts'
@@ -12,9 +13,20 @@ import { jobParameters, readSession, sessionParameter } from './parameters.ts'
 
 const defaultOutputBytes = 32 * 1024
 
-/** Commands that the agent runs in the background. Their folders hold their state, so no session becomes live. */
-export function addJobs(routes: Routes, { clock = systemClock, closing }: Pick<ApiParts, 'clock' | 'closing'>): void {
+/**
+ * Commands that the agent runs in the background. Their folders hold their state, so no session becomes live. A session
+ * that works on a tool host has its jobs there, and here those from before.
+ */
+export function addJobs(
+  routes: Routes,
+  { clock = systemClock, closing, toolHosts }: Pick<ApiParts, 'clock' | 'closing' | 'toolHosts'>,
+): void {
   const jobs = new Jobs()
+  const placeOf = async (context: Context<AppEnv>, sessionId: string): Promise<JobPlace> =>
+    readSession(context.get('sessions'), sessionId, ({ localFolder: folder, workspace }) => {
+      const channel = workspace && toolHosts?.channel(context.get('caller').tenant, workspace.hostId)
+      return { folder, host: channel && new RemoteJobs(channel, sessionId) }
+    })
   routes.add(
     'view',
     {
@@ -26,8 +38,11 @@ export function addJobs(routes: Routes, { clock = systemClock, closing }: Pick<A
       responses: { 200: json(jobListSchema, 'The newest first.') },
     },
     async (context) => {
-      const folder = await folderOf(context.get('sessions'), context.req.valid('param').id)
-      return context.json({ jobs: (await jobs.list(folder)).map(onWire<typeof jobSchema>) }, 200)
+      const { folder, host } = await placeOf(context, context.req.valid('param').id)
+      const there = host ? await reached(host.list()) : []
+      const all = [...(await jobs.list(folder)), ...there]
+      all.sort((left, right) => Date.parse(right.startedAt) - Date.parse(left.startedAt))
+      return context.json({ jobs: all.map(onWire<typeof jobSchema>) }, 200)
     },
   )
   routes.add(
@@ -43,7 +58,7 @@ export function addJobs(routes: Routes, { clock = systemClock, closing }: Pick<A
     async (context) => {
       const { id, job_id: jobId } = context.req.valid('param')
       const { after, wait = 0, limit: limitBytes = defaultOutputBytes } = context.req.valid('query')
-      const folder = await folderOf(context.get('sessions'), id)
+      const { folder, host } = await placeOf(context, id)
       const over = new AbortController()
       const signal = AbortSignal.any([over.signal, endOf(context, closing)])
       const isWaiting = wait > 0 && after !== undefined
@@ -53,7 +68,10 @@ export function addJobs(routes: Routes, { clock = systemClock, closing }: Pick<A
           () => undefined,
         )
       try {
-        const output = await jobs.read(jobId, folder, { limitBytes, ...(isWaiting && { after, signal }) })
+        const wanted = { limitBytes, ...(isWaiting && { after }), signal }
+        const output =
+          (await jobs.read(jobId, folder, wanted)) ??
+          (host && (await reached(host.read(jobId, { ...wanted, waitMs: wait * 1000 }))))
         if (!output) throw unknownJob(jobId)
         const { text, ...others } = output
         return context.json(onWire<typeof jobOutputSchema>({ ...others, output: text }), 200)
@@ -74,15 +92,27 @@ export function addJobs(routes: Routes, { clock = systemClock, closing }: Pick<A
     },
     async (context) => {
       const { id, job_id: jobId } = context.req.valid('param')
-      const job = await jobs.stop(jobId, await folderOf(context.get('sessions'), id))
+      const { folder, host } = await placeOf(context, id)
+      const job = (await jobs.stop(jobId, folder)) ?? (host && (await reached(host.stop(jobId))))
       if (!job) throw unknownJob(jobId)
       return context.json(onWire<typeof jobSchema>(job), 200)
     },
   )
 }
 
-function folderOf(sessions: ReachableSessions, sessionId: string): Promise<string | undefined> {
-  return readSession(sessions, sessionId, ({ localFolder }) => localFolder)
+interface JobPlace {
+  folder: string | undefined
+  /** Absent if the session works on this machine. */
+  host: RemoteJobs | undefined
+}
+
+async function reached<T>(answer: Promise<T>): Promise<T> {
+  try {
+    return await answer
+  } catch (error) {
+    if (error instanceof HostUnavailable) throw new RequestProblem(503, 'tool-host-unavailable', error.message)
+    throw error
+  }
 }
 
 function onWire<Schema extends z.ZodType>(value: unknown): z.output<Schema> {

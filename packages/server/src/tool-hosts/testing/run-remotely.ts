@@ -7,19 +7,20 @@ import { newId } from '@tapetree/session'
 export function runRemotely(
   remote: RemoteWorkspace,
   command: string,
+  { background = false, sessionId = newId() }: { background?: boolean; sessionId?: string } = {},
 ): { output: Promise<ToolOutput>; observed: string[] } {
   const { folder: cwd } = remote.reference
   const checked = remote
     .tools()
     .find(({ name }) => name === 'bash')
-    ?.check({ command }, { cwd })
+    ?.check({ command, background }, { cwd })
   if (typeof checked !== 'object') throw new Error(checked ?? 'The host offers no bash.')
   const observed: string[] = []
   const notNeeded = (): never => {
     throw new Error('A command needs no blobs.')
   }
   const context: ToolContext = {
-    sessionId: newId(),
+    sessionId,
     runId: newId(),
     callId: 'call-1',
     cwd,
