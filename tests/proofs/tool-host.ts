@@ -6,7 +6,10 @@ import { runInOwnMounts } from './writer/own-mounts.ts'
 export const name = 'tool-host'
 export const claim =
   'The tools of a session work on another machine: whatever fails, each call runs at most once, and its output and exit code are the real ones, also for a server that takes the session over. Only if the tool host itself dies can an outcome be unknown. A hostile server gets nothing beyond what the host allows, and a hostile host disturbs no other session. Needs root.'
-export const sizes = { ci: { calls: 200, hostile: 2000 }, full: { calls: 20_000, hostile: 50_000 } }
+export const sizes = {
+  ci: { calls: 200, callsBetweenFaults: 0, hostile: 2000 },
+  full: { calls: 20_000, callsBetweenFaults: 40, hostile: 50_000 },
+}
 
 /** Two servers on one database, two tool hosts, connections that are cut. What ran is compared with what the logs say. */
 export async function run(context: FigureContext): Promise<FigureResult> {

@@ -72,6 +72,7 @@ export async function hostileService(root: string, { requests, random, say }: Ho
     host.take(random() < 0.05 ? pick(malformed) : JSON.stringify(request), link)
     if (!old) sent.push({ id, session })
     if (random() < 0.05) host.take(JSON.stringify({ type: pick(['cancel', 'settled']), id, session }), link)
+    if (random() < 0.1) host.take(JSON.stringify(jobQuestion(pick, { id: newId(), session, path })), link)
     // Floods of some hundred, then a pause.
     if (count % 500 === 499) while (host.running > 0) await setTimeout(5)
   }
@@ -120,6 +121,22 @@ const attempts = (path: string, root: string): [string, Record<string, unknown>]
   ['job_output', { jobId: `../../${path}` }],
   ['__proto__', {}],
 ]
+
+/** Of this session or of none, also with ids that lead elsewhere. */
+function jobQuestion(
+  pick: <T>(items: readonly T[]) => T,
+  { id, session, path }: { id: string; session: string; path: string },
+): unknown {
+  return {
+    ...{ type: pick(['jobs', 'job_output', 'stop_job']), id, session: pick([session, '../session', 'x'.repeat(80)]) },
+    ...{
+      job: pick(['job-0123456789ab', `../${path}`]),
+      limitBytes: pick([1, 1024, 1e9]),
+      after: 0,
+      waitMs: pick([0, 100]),
+    },
+  }
+}
 
 const malformed = [
   '',

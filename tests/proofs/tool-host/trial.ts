@@ -18,6 +18,8 @@ import { hostileService } from './hostile-service.ts'
 
 const handsCount = 50
 const callsOfJob = 8
+/** Then its place is taken by a new one: what a long history costs is not what this proof is about. */
+const jobsOfSession = 12
 const patienceMs = 90_000
 const program = new URL('service-process.ts', import.meta.url).pathname
 
@@ -26,7 +28,7 @@ async function prove(context: InsideContext): Promise<FigureResult> {
   chmodSync(folder, 0o755) // the database runs as somebody else
   const trial = await Trial.start(context)
   await trial.takeOverWithHands()
-  await trial.callWhileThingsFail(sizes[size].calls)
+  await trial.callWhileThingsFail(sizes[size])
   const problems = [
     ...trial.problems,
     ...(await trial.check()),
@@ -110,17 +112,26 @@ class Trial {
     )
   }
 
-  async callWhileThingsFail(calls: number): Promise<void> {
+  async callWhileThingsFail({
+    calls,
+    callsBetweenFaults,
+  }: {
+    calls: number
+    callsBetweenFaults: number
+  }): Promise<void> {
     const { random, say } = this.#context
     let left = calls
     const kinds: Fault[] = ['cut', 'host killed', 'host restarted', 'server killed']
     const due = new Set(kinds)
-    const work = async (session: CalledSession): Promise<void> => {
+    const work = async (first: CalledSession): Promise<void> => {
+      let session = first
       while ((left > 0 || due.size > 0) && this.problems.length === 0) {
         left -= callsOfJob
+        if (session.jobs.length >= jobsOfSession) session = await this.#replace(session)
         const job = await this.#prompt(session, { calls: callsOfJob })
         await this.#within(`job ${job.tag} is done`, async () => this.#done.has(job.tag))
         this.figures.calls += callsOfJob
+        if (this.figures.calls % 1000 === 0) say(`${this.figures.calls} calls`)
       }
     }
     const working = Promise.all(this.#sessions.slice(0, 24).map(work))
@@ -138,7 +149,11 @@ class Trial {
         due.size > 0 ? ([...due][0] as Fault) : (kinds[Math.floor(random() * (count % 10 === 0 ? 4 : 3))] as Fault)
       await this.#strike(kind)
       due.delete(kind)
+      const madeThen = this.figures.calls
       await setTimeout(300 + random() * 1500)
+      // Also calls that nothing disturbs.
+      const calm = due.size > 0 ? 0 : random() * 2 * callsBetweenFaults
+      while (this.figures.calls < madeThen + calm && !over.signal.aborted) await setTimeout(50)
     }
     await Promise.all([working, looking])
     const { calls: made, cuts, hostKills, hostRestarts, serverKills } = this.figures
@@ -260,6 +275,18 @@ class Trial {
     return session
   }
 
+  /** A new session on the same host, made by any server. */
+  async #replace({ host }: CalledSession): Promise<CalledSession> {
+    const index = this.#hosts.findIndex(({ process }) => process === host)
+    let made: CalledSession | undefined
+    await this.#within('a session is created', async () => {
+      made = await this.#create(index, this.#anyNode()).catch(() => undefined)
+      return made !== undefined
+    })
+    if (!made) throw new Error('No session could be created.')
+    return made
+  }
+
   /** Sent until it is accepted, by any server. */
   async #prompt(
     session: CalledSession,
@@ -280,9 +307,14 @@ class Trial {
     return job
   }
 
+  /** Reads the ends of the sessions that have something to do. */
   async #look(): Promise<void> {
+    const busy = this.#sessions.filter(({ jobs }) => jobs.some(({ tag }) => !this.#done.has(tag)))
+    if (busy.length === 0) return
     const rows = (await this.#database.admin(
-      `select distinct substring(line from 'Done: (job[0-9]+)\\.') as tag from tapetree.entry where line like '%Done: job%'`,
+      `select distinct substring(e.line from 'Done: (job[0-9]+)\\.') as tag
+        from tapetree.session s, lateral (select line from tapetree.entry where key = s.key order by n desc limit 20) e
+        where s.id in (${busy.map(({ id }) => `'${id}'`).join(', ')}) and e.line like '%Done: job%'`,
       'sessions',
     )) as { tag: string | null }[]
     for (const { tag } of rows) if (tag !== null) this.#done.add(tag)
