@@ -125,6 +125,29 @@ test('word-count: the model uses a tool that is not ours', async () => {
   expect(model.requests[0]?.tools.map(({ name }) => name)).toContain('word_count')
 })
 
+test('review-marks: a changed migration is marked, the agent is told to stop, and a command clears the mark', async () => {
+  const write = (id: string, path: string): [string, string, { path: string; content: string }] => [
+    id,
+    'write',
+    { path, content: 'x' },
+  ]
+  const answers = script()
+    .toolCall(...write('1', 'migrations/7.sql'))
+    .toolCall(...write('2', 'other.ts'))
+    .step()
+    .text('I wait.')
+  const { agent, host, cwd, model } = await open('review-marks', answers)
+  await say(agent, 'Go on.')
+  expect([[...agent.session.getLabels().values()], agent.session.name]).toEqual([
+    ['needs_review'],
+    'Review: migrations/7.sql',
+  ])
+  expect(JSON.stringify(model.requests[1]?.messages.at(-1))).toContain('A migration was changed.')
+  await expect(readFile(join(cwd, 'other.ts'))).rejects.toThrow('ENOENT')
+  expect(await host.runCommand('reviewed', '')).toEqual({ type: 'done', say: 'Reviewed: 1.' })
+  expect(agent.session.getLabels().size).toBe(0)
+})
+
 test('branch-note: the model is told the branch, and the session does not keep it', async () => {
   const { agent, model } = await open('branch-note', script().text('ok'), { '.git/HEAD': 'ref: refs/heads/soup\n' })
   await say(agent, 'Hello.')

@@ -1,5 +1,9 @@
 import type { TreeNode } from '@tapetree/session/view'
-import { expect } from 'vitest'
+import { AgentSession, onlyModel, type PromptOutcome } from '@tapetree/agent'
+import { ExtensionHost, type Extension } from '@tapetree/agent/extensions'
+import { script, scriptedModel } from '@tapetree/agent/testing'
+import { memoryStore } from '@tapetree/session'
+import { expect, onTestFinished } from 'vitest'
 import { inEveryStore } from '../support/places.ts'
 import { answer, ask, saidIn } from '../support/said.ts'
 import { verifies } from '../support/verifies.ts'
@@ -113,3 +117,38 @@ inEveryStore((place) => {
 function labelled(nodes: readonly TreeNode[]): TreeNode[] {
   return nodes.flatMap((node) => [...(node.label === undefined ? [] : [node]), ...labelled(node.children)])
 }
+
+verifies(
+  ['session-manager/9 label-by-extension'],
+  'an extension labels an entry that needs review, finds it after a restart of the session, and takes the label off',
+  async () => {
+    const reviewing: Extension = (api) => {
+      api.on('turnEnd', async ({ turn }) => {
+        if (turn === 1) await api.setLabel((await api.leafId()) ?? '', 'needs_review')
+      })
+      api.registerCommand({
+        name: 'review',
+        description: 'Looks at everything that needs review.',
+        async run() {
+          const due = (await api.labels()).filter(({ label }) => label === 'needs_review')
+          for (const { entryId } of due) await api.setLabel(entryId, '')
+          return { say: due.map(({ entryId }) => entryId).join() }
+        },
+      })
+    }
+    const host = await ExtensionHost.open({ cwd: '/', extensions: [{ name: 'review', extension: reviewing }] })
+    onTestFinished(() => host.close())
+    const store = memoryStore()
+    const models = onlyModel(scriptedModel(script().toolCall('1', 'none').step().text('Done.')))
+    const agent = await AgentSession.open({ store, models, hooks: host.hooks })
+    const { run } = (await agent.prompt('go')) as PromptOutcome & { type: 'started' }
+    await run.done
+    const [labeled = ''] = agent.session.getLabels().keys()
+    expect(agent.session.getLabels()).toEqual(new Map([[labeled, 'needs_review']]))
+    await agent.close()
+    const again = await AgentSession.open({ store, sessionId: agent.session.id, models, hooks: host.hooks })
+    onTestFinished(() => again.close())
+    expect(await host.runCommand('review', '')).toEqual({ type: 'done', say: labeled })
+    expect(again.session.getLabels().size).toBe(0)
+  },
+)

@@ -199,7 +199,6 @@ export const behavior = [
     id: 'session-manager/9 label-by-extension',
     says: 'Extensions can label entries.',
     lines: { '9. Special Entry Handling': ['bc0b5a34'] },
-    open: 'The extension API has no call that sets a label.',
   },
   {
     id: 'session-manager/9 latest-label',

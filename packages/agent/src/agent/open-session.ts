@@ -1,9 +1,9 @@
-import type { Session, InboxHold, SessionTotals, WaitingMessage } from '@tapetree/session'
+import { newId, type Session, type InboxHold, type SessionTotals, type WaitingMessage } from '@tapetree/session'
 import type { EntryDraft } from '@tapetree/session/format'
 import { settledWithin } from '@tapetree/session/util/deadline'
 import { homedir } from 'node:os'
 import { systemClock, type Clock } from '@tapetree/session/util/wait'
-import { noHooks, type Hooks } from '../run/hooks.ts'
+import { noHooks, type Hooks, type HookSession } from '../run/hooks.ts'
 import type { Model, ThinkingLevel } from '../models/model.ts'
 import { exitPlanTool, toolsFor, type PermissionMode } from '../permissions/modes.ts'
 import { PermissionGate, rulesInForce } from '../permissions/gate.ts'
@@ -336,7 +336,26 @@ export class OpenSession {
     const { session, slot, requests } = this
     const ask = (tool: string, question: Question, signal: AbortSignal): Promise<Answer> =>
       askUser(question, { tool }, (request) => requests.ask(request, signal))
-    const here = { id: session.id, cwd: this.#cwd, append: (draft: EntryDraft) => slot.append(draft), ask }
+    const here: HookSession = {
+      id: session.id,
+      cwd: this.#cwd,
+      get leafId() {
+        return slot.head
+      },
+      append: async (draft: EntryDraft) => {
+        const id = draft.id ?? newId()
+        await slot.append({ ...draft, id })
+        return id
+      },
+      setLabel: async (entryId, label) => void (await session.setLabel(entryId, label)),
+      labels: () => session.getLabels(),
+      setName: async (name) => void (await session.appendSessionInfo(name)),
+      send: async ({ text, delivery, sender }) => {
+        await session.submit(text, { delivery, cause: { cmd: newId(), client: sender } })
+        slot.wake()
+      },
+      ask,
+    }
     return hooks.forSession?.(here) ?? hooks
   }
 

@@ -222,6 +222,31 @@ describe('the session', () => {
     expect(opened.told()).toEqual([])
   })
 
+  test('is labeled, named and steered from the thread of an extension, which knows the entries it appended', async () => {
+    await using opened = await openHost({
+      files: {
+        'mark.ts': `export default (api: any) => api.on('turnEnd', async () => {
+          const before = await api.leafId()
+          const entryId = await api.appendEntry('mark', {})
+          await api.setLabel(entryId, 'needs_review')
+          await api.setSessionName(' Marked ')
+          await api.steer('Look here first.')
+          await api.followUp('Then go on.')
+          await api.appendMessage(JSON.stringify([before, entryId, await api.leafId(), await api.labels()]))
+        })`,
+      },
+    })
+    await opened.hooks.turnEnd(turn)
+    expect([opened.told(), opened.session.name]).toEqual([[], 'Marked'])
+    expect(opened.session.sent).toEqual([
+      { text: 'Look here first.', delivery: 'steer', sender: 'extension:mark' },
+      { text: 'Then go on.', delivery: 'follow-up', sender: 'extension:mark' },
+    ])
+    const labels = [{ entryId: 'entry-1', label: 'needs_review' }]
+    const told = JSON.stringify([null, 'entry-1', 'entry-1', labels])
+    expect(opened.session.drafts[1]).toMatchObject({ message: { content: [{ text: { content: told } }] } })
+  })
+
   test('rejects invalid entries and questions with an error for the extension', async () => {
     const said: string[] = []
     const wrong: Extension = (api) =>
@@ -231,6 +256,10 @@ describe('the session', () => {
           () => api.appendEntry('a', { when: new Date(0) }),
           () => api.appendMessage(''),
           () => api.ask({} as never),
+          () => api.setLabel('elsewhere', 'a'),
+          () => api.setLabel('entry-1', 'a'.repeat(1001)),
+          () => api.setSessionName(' '),
+          () => api.steer(''),
         ]
         for (const attempt of tries)
           said.push(
@@ -247,6 +276,10 @@ describe('the session', () => {
       'The entry is not valid',
       'The text is not valid',
       'The question is not valid',
+      'There is no entry elsewhere',
+      'The label is not valid',
+      'The name is not valid',
+      'The text is not valid',
     ])
     expect(opened.session.drafts).toEqual([])
   })

@@ -19,10 +19,22 @@ export interface ExtensionApi {
   registerTemplates(folder: string): void
   /** Handlers of one hook run in registration order; each receives the result of the previous one. */
   on<Name extends HookName>(hook: Name, handler: Handler<Name>): void
-  /** Stores data in the session that the model does not see. Resolves when it is durable. */
-  appendEntry(customType: string, data: Record<string, unknown>): Promise<void>
-  /** Adds a message that the model sees from its next request on. */
-  appendMessage(text: string): Promise<void>
+  /** Stores data in the session that the model does not see. Resolves with the id of the entry when it is durable. */
+  appendEntry(customType: string, data: Record<string, unknown>): Promise<string>
+  /** Adds a message that the model sees from its next request on. Resolves with the id of its entry. */
+  appendMessage(text: string): Promise<string>
+  /** The last entry of the conversation; null if it has none. In a `toolResult` handler, that is before the result. */
+  leafId(): Promise<string | null>
+  /** Labels an entry of the session, such as `needs_review`. An empty label removes it. */
+  setLabel(entryId: string, label: string): Promise<void>
+  /** All labeled entries, on every branch. */
+  labels(): Promise<{ entryId: string; label: string }[]>
+  /** Names the session. */
+  setSessionName(name: string): Promise<void>
+  /** Sends a message before the next request. Calls that have not started are skipped. If nothing runs, it starts a run. */
+  steer(text: string): Promise<void>
+  /** Sends a message after the run. If nothing runs, it starts a run. */
+  followUp(text: string): Promise<void>
   /** Asks the user. The waiting time does not count towards limits. */
   ask(question: Question): Promise<Answer>
 }

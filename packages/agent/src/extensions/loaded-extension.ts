@@ -229,6 +229,20 @@ export class LoadedExtension {
         const content = [text(readText(request))]
         return needed(session).append({ type: 'message', message: { role: 'custom', content } })
       }
+      case 'leaf_id':
+        return needed(session).leafId
+      case 'set_label': {
+        const { entryId, label } = parsed(labelRequest, request, 'label')
+        return needed(session).setLabel(entryId, label)
+      }
+      case 'labels':
+        return [...needed(session).labels()].map(([entryId, label]) => ({ entryId, label }))
+      case 'set_name':
+        return needed(session).setName(parsed(sessionName, request.name, 'name'))
+      case 'send': {
+        const { delivery } = parsed(sendRequest, request, 'message')
+        return needed(session).send({ text: readText(request), delivery, sender: `extension:${this.name}` })
+      }
       case 'observe':
         return open?.observe?.(readText(request))
       case 'model_part':
@@ -287,7 +301,11 @@ function readEntryRequest(request: ExtensionRequest & { type: 'append_entry' }):
   return parsed(entry, request, 'entry')
 }
 
-function readText(request: ExtensionRequest & { type: 'append_message' | 'observe' }): string {
+const labelRequest = z.object({ entryId: z.string().min(1), label: z.string().max(1000) })
+const sessionName = z.string().trim().min(1).max(1000)
+const sendRequest = z.object({ delivery: z.enum(['steer', 'follow-up']) })
+
+function readText(request: ExtensionRequest & { type: 'append_message' | 'observe' | 'send' }): string {
   return parsed(z.string().min(1), request.text, 'text')
 }
 

@@ -100,12 +100,15 @@ export class Registrations {
         if (typeof handler !== 'function') throw new TypeError(`The handler of ${hook} is not a function.`)
         this.#register(this.#handlers, { hook, handler: handler as unknown as AnyHandler })
       },
-      appendEntry: async (customType, data) => {
-        await this.#request({ type: 'append_entry', customType, data })
-      },
-      appendMessage: async (text) => {
-        await this.#request({ type: 'append_message', text })
-      },
+      appendEntry: async (customType, data) =>
+        (await this.#request({ type: 'append_entry', customType, data })) as string,
+      appendMessage: async (text) => (await this.#request({ type: 'append_message', text })) as string,
+      leafId: async () => (await this.#request({ type: 'leaf_id' })) as string | null,
+      setLabel: async (entryId, label) => void (await this.#request({ type: 'set_label', entryId, label })),
+      labels: async () => (await this.#request({ type: 'labels' })) as { entryId: string; label: string }[],
+      setSessionName: async (name) => void (await this.#request({ type: 'set_name', name })),
+      steer: async (text) => void (await this.#request({ type: 'send', delivery: 'steer', text })),
+      followUp: async (text) => void (await this.#request({ type: 'send', delivery: 'follow-up', text })),
       ask: this.#ask,
     }
   }

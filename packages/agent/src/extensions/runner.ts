@@ -56,6 +56,11 @@ export type ExtensionRequest =
   | { type: 'ask'; question: Question }
   | { type: 'append_entry'; customType: string; data: Record<string, unknown> }
   | { type: 'append_message'; text: string }
+  | { type: 'leaf_id' }
+  | { type: 'set_label'; entryId: string; label: string }
+  | { type: 'labels' }
+  | { type: 'set_name'; name: string }
+  | { type: 'send'; delivery: 'steer' | 'follow-up'; text: string }
   | { type: 'observe'; text: string }
   /** The next part of a model's output; answered when it was consumed. */
   | { type: 'model_part'; part: unknown }

@@ -91,6 +91,52 @@ describe('in a session', () => {
     expect([started, agent.state().questions, opened.problems]).toEqual([[], [], []])
   })
 
+  test('an extension labels an entry, names the session and steers the run: the calls behind are skipped', async () => {
+    const marking: Extension = (api) => {
+      api.on('toolResult', async ({ call }) => {
+        if (call.id !== '1') return
+        await api.setLabel((await api.leafId()) ?? '', 'needs_review')
+        await api.setSessionName('Marked')
+        await api.steer('Stop and look.')
+      })
+    }
+    const answers = script().toolCall('1', 'act').toolCall('2', 'act').step().text('Looked.')
+    await using opened = await open(marking, answers)
+    const { agent, model } = opened
+    const outcome = await agent.prompt('go')
+    if (outcome.type === 'started') await outcome.run.done
+    const path = await agent.session.getContextPath()
+    const answer = path.find((entry) => entry.type === 'message' && entry.message.role === 'assistant')
+    expect([...agent.session.getLabels()]).toEqual([[answer?.id, 'needs_review']])
+    expect([agent.session.name, opened.problems]).toEqual(['Marked', []])
+    expect(model.requests[1]?.messages.map(({ role }) => role)).toEqual(['user', 'assistant', 'tool', 'tool', 'user'])
+    expect(JSON.stringify(model.requests[1]?.messages.slice(-2))).toMatch(/not run|skipped[^]*Stop and look\./i)
+  })
+
+  test('a steer of an extension starts a run if there is none, and says who sent it', async () => {
+    const starting: Extension = (api) =>
+      api.registerCommand({ name: 'start', description: '', run: () => api.steer('Begin.') })
+    const host = await ExtensionHost.open({ extensions: [{ name: 'starter', extension: starting }], cwd: '/' })
+    const model = scriptedModel(script().text('Begun.'))
+    const agent = await AgentSession.open({
+      store: memoryStore(),
+      models: onlyModel(model),
+      cwd: '/',
+      hooks: host.hooks,
+    })
+    const senders: unknown[] = []
+    agent.subscribe((event) => {
+      if (event.type === 'line' && event.committed.line.type === 'submission')
+        senders.push(event.committed.line.cause?.client)
+    })
+    await host.runCommand('start', '')
+    await agent.untilIdle()
+    const said = (await agent.session.getContext()).messages.map(({ message }) => message.role)
+    expect([said, senders]).toEqual([['user', 'assistant'], ['extension:starter']])
+    await agent.close()
+    await host.close()
+  })
+
   test('a message that an extension appends during a run follows the run', async () => {
     const telling: Extension = (api) => {
       api.on('toolResult', async ({ call }) => {

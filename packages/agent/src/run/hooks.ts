@@ -35,8 +35,17 @@ export interface Hooks {
 export interface HookSession {
   readonly id: string
   readonly cwd: string
-  /** Appends to the head of the open run, or else to the leaf. */
-  append(draft: EntryDraft): Promise<void>
+  /** The last entry of the conversation; null if it has none. */
+  readonly leafId: string | null
+  /** Appends to the head of the open run, or else to the leaf. Resolves with the id of the entry. */
+  append(draft: EntryDraft): Promise<string>
+  /** Labels an entry of this session; an empty label removes it. */
+  setLabel(entryId: string, label: string): Promise<void>
+  /** Entries by id, with their latest labels, on all branches. */
+  labels(): ReadonlyMap<string, string>
+  setName(name: string): Promise<void>
+  /** Queues a message from this sender. If nothing runs, it starts a run. */
+  send(message: { text: string; delivery: 'steer' | 'follow-up'; sender: string }): Promise<void>
   /** `asker` is the name of the extension. The question is withdrawn when the signal is aborted. */
   ask(asker: string, question: Question, signal: AbortSignal): Promise<Answer>
 }

@@ -112,6 +112,11 @@ export class RunSlot {
     void this.start({ type: 'waiting' }).catch(() => undefined)
   }
 
+  /** The head of the open run, or else the leaf. */
+  get head(): string | null {
+    return (this.#shared.occupant?.current.open ?? { head: this.session.leafId }).head
+  }
+
   /** Appends to the head of the open run, or else to the leaf. */
   async append(draft: EntryDraft, cause?: Cause): Promise<void> {
     const open = this.#shared.occupant?.current.open

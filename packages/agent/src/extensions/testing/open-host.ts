@@ -62,14 +62,38 @@ class TestHookSession implements HookSession {
   readonly cwd: string
   readonly drafts: EntryDraft[] = []
   readonly asked: { asker: string; question: Question; answer: (answer: Answer) => void }[] = []
+  name = ''
+  readonly sent: { text: string; delivery: string; sender: string }[] = []
+  readonly #labels = new Map<string, string>()
   #onAsk: (() => void)[] = []
 
   constructor(cwd: string) {
     this.cwd = cwd
   }
 
-  async append(draft: EntryDraft): Promise<void> {
-    this.drafts.push(draft)
+  get leafId(): string | null {
+    return this.drafts.length === 0 ? null : `entry-${this.drafts.length}`
+  }
+
+  async append(draft: EntryDraft): Promise<string> {
+    return `entry-${this.drafts.push(draft)}`
+  }
+
+  async setLabel(entryId: string, label: string): Promise<void> {
+    if (!/^entry-\d+$/.test(entryId)) throw new Error(`There is no entry ${entryId}.`)
+    this.#labels.set(entryId, label)
+  }
+
+  labels(): ReadonlyMap<string, string> {
+    return this.#labels
+  }
+
+  async setName(name: string): Promise<void> {
+    this.name = name
+  }
+
+  async send(message: { text: string; delivery: string; sender: string }): Promise<void> {
+    this.sent.push(message)
   }
 
   async ask(asker: string, question: Question, signal: AbortSignal): Promise<Answer> {
