@@ -28,4 +28,4 @@ export {
   type PublicRequest,
 } from './tools/web/fetch-page.ts'
 export type { CommandExit } from './tools/commands/exit-file.ts'
-export type { HostTarget } from './tools/tool.ts'
+export type { HostTarget, ReadingModel } from './tools/tool.ts'

@@ -165,13 +165,13 @@ export const steps = [
     id: 'session-agent-refactor/5.1 context-images',
     says: 'Images reach only models that accept them.',
     lines: { '5.1 `StepHandler` Implementation': ['0533e6b1'] },
-    settled: 'The adapter omits images for other models.',
+    settled: 'Tools learn it with the name of the model; the adapter omits images for other models.',
   },
   {
     id: 'session-agent-refactor/5.1 context-model-name',
     says: 'A tool knows the name of the model.',
     lines: { '5.1 `StepHandler` Implementation': ['35d1744d'] },
-    excused: 'A tool works the same for every model.',
+    settled: 'The tool context has `model`: provider, id, and whether it accepts images.',
   },
   {
     id: 'session-agent-refactor/5.1 assistant-role',

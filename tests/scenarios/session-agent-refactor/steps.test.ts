@@ -1,6 +1,6 @@
-import { fromCallbacks, type AgentEvent } from '@tapetree/agent'
+import { allTools, fromCallbacks, onlyModel, type AgentEvent } from '@tapetree/agent'
 import { script, scriptedModel } from '@tapetree/agent/testing'
-import { readFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, onTestFinished } from 'vitest'
 import { Stage } from '../../golden/stage.ts'
@@ -317,6 +317,37 @@ verifies(
     const outcome = await agent.prompt('go')
     if (outcome.type === 'started') await outcome.run.done
     expect(told).toEqual([{ runId: outcome.runId, callId: 'a' }])
+  },
+)
+
+verifies(
+  ['session-agent-refactor/5.1 context-model-name', 'session-agent-refactor/5.1 context-images'],
+  'a tool is told the model and whether it sees images: an image is read as words by a model that does not',
+  async () => {
+    const folder = temporaryFolder()
+    writeFileSync(join(folder, 'a.png'), Buffer.from('\x89PNG\r\n\x1a\nand so on', 'latin1'))
+    const told: unknown[] = []
+    const ask = tool('ask', ({ model }) => {
+      told.push(model)
+      return { content: 'ok' }
+    })
+    const read = allTools().filter(({ name }) => name === 'read')
+    const limits = { contextTokens: 100_000, outputTokens: 1000 }
+    const calls = () => script().toolCall('a', 'ask').toolCall('b', 'read', { path: 'a.png' }).step().text('ok')
+    const seeing = scriptedModel(calls(), { provider: 'p', id: 'seeing', limits })
+    const blind = scriptedModel(calls(), { provider: 'p', id: 'blind', limits: { ...limits, hasImages: false } })
+    for (const model of [seeing, blind]) {
+      const { agent } = await openAgent({ models: onlyModel(model), tools: [ask, ...read], cwd: folder })
+      await finish(agent, 'go')
+    }
+    expect(told).toEqual([
+      { provider: 'p', id: 'seeing', hasImages: true },
+      { provider: 'p', id: 'blind', hasImages: false },
+    ])
+    const [shown, described] = [seeing, blind].map(({ requests }) => JSON.stringify(requests[1]?.messages.at(-1)))
+    expect(shown).toContain('"type":"image"')
+    expect(described).not.toContain('"type":"image"')
+    expect(described).toContain('blind does not support images')
   },
 )
 

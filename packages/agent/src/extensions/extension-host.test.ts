@@ -78,12 +78,17 @@ describe('tools', () => {
       files: tool(`async run({ path }: any, context: any) {
         context.observe('looking')
         const { text } = await context.ask({ question: 'Sure?', options: [{ label: 'yes' }] })
-        return { content: path + ' ' + text + ' ' + context.callId, isError: true }
+        const { callId, model } = context
+        return { content: [path, text, callId, model.id, model.hasImages].join(' '), isError: true }
       }`),
     })
     const [count] = opened.host.withTools([])
-    const context = testContext({ cwd: '/', answer: { text: 'yes', isCancelled: false } })
-    expect(await callTool(count!, { path: 'a' }, context)).toEqual({ content: 'a yes call-1', isError: true })
+    const model = { provider: 'p', id: 'blind-1', hasImages: false }
+    const context = testContext({ cwd: '/', answer: { text: 'yes', isCancelled: false }, model })
+    expect(await callTool(count!, { path: 'a' }, context)).toEqual({
+      content: 'a yes call-1 blind-1 false',
+      isError: true,
+    })
     expect([context.observed, context.questions]).toEqual([
       ['looking'],
       [{ question: 'Sure?', options: [{ label: 'yes' }] }],

@@ -44,10 +44,10 @@ export function extensionTool(
   }
 
   async function run(input: Record<string, unknown>, context: ToolContext): Promise<ToolOutput> {
-    const { runId, callId, signal } = context
+    const { runId, callId, signal, model } = context
     try {
       const output = await extension.invoke(
-        { type: 'tool', name, input, runId, callId },
+        { type: 'tool', name, input, runId, callId, ...(model && { model }) },
         {
           // The loop enforces the deadline, and aborts.
           limitMs: Infinity,

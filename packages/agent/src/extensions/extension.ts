@@ -1,7 +1,7 @@
 import type { Message, ToolUse } from '@tapetree/session'
 import type { ModelLimits, ModelPart, ModelRequest } from '../models/model.ts'
 import type { ProviderAddition } from '../models/registry/provider-additions.ts'
-import type { Answer, Question, ToolOutput } from '../tools/tool.ts'
+import type { Answer, Question, ReadingModel, ToolOutput } from '../tools/tool.ts'
 import type { AgentStart, BeforeCompact, TurnEvent } from '../run/hooks.ts'
 
 /** The default export of a module that extends the agent. It registers everything before it returns. */
@@ -121,6 +121,8 @@ export interface ToolAccess {
 export interface ExtensionToolContext extends HandlerContext {
   readonly runId: string
   readonly callId: string
+  /** The model that reads the result. */
+  readonly model?: ReadingModel
   /** Live output, for observers. */
   observe: (text: string) => void
   /** Asks the user and waits for the answer, across a restart if necessary. */

@@ -71,10 +71,14 @@ export class Registrations {
       case 'command':
         return byName(this.#commands, invocation.name).run(invocation.args, context)
       case 'tool': {
-        const { name, input, runId, callId } = invocation
+        const { name, input, runId, callId, model } = invocation
         const observe = (text: string): void => void this.#request({ type: 'observe', text }).catch(() => undefined)
         const ask = this.#ask
-        return byName(this.#tools, name).run(input, { ...context, runId, callId, observe, ask })
+        return byName(this.#tools, name).run(input, {
+          ...context,
+          ...{ runId, callId, observe, ask },
+          ...(model && { model }),
+        })
       }
       case 'model': {
         const provider = this.#providers.find(({ id }) => id === invocation.provider)

@@ -1,4 +1,4 @@
-import type { Question } from '../tools/tool.ts'
+import type { Question, ReadingModel } from '../tools/tool.ts'
 import type {
   AddedProvider,
   ExtensionCommand,
@@ -41,7 +41,14 @@ export interface OfferedHandler {
 export type Invocation =
   | { type: 'handler'; index: number; event: unknown }
   | { type: 'command'; name: string; args: string }
-  | { type: 'tool'; name: string; input: Record<string, unknown>; runId: string; callId: string }
+  | {
+      type: 'tool'
+      name: string
+      input: Record<string, unknown>
+      runId: string
+      callId: string
+      model?: ReadingModel
+    }
   | { type: 'model'; provider: string; request: OwnModelRequest }
 
 export interface InvocationCall {

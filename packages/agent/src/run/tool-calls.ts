@@ -201,7 +201,7 @@ export async function finishCall(
 
 export function toolContextOf(open: OpenRun, call: ToolUse, signal: AbortSignal): ToolContext {
   const { session, cwd, redactor, clock, observe } = open.deps
-  const { runId } = open
+  const { runId, model } = open
   const live = redactor?.stream()
   let off = 0
   return {
@@ -211,6 +211,7 @@ export function toolContextOf(open: OpenRun, call: ToolUse, signal: AbortSignal)
     cwd,
     signal,
     clock,
+    model: { provider: model.provider, id: model.id, hasImages: model.limits.hasImages !== false },
     localFolder: session.localFolder,
     append: (record) => open.append(record),
     putBlob: (bytes) => session.putBlob(bytes),

@@ -174,6 +174,7 @@ export class HostedCall {
       signal: this.#stop.signal,
       clock,
       ...(box && { box }),
+      ...(request.model && { model: request.model }),
       localFolder: session?.localFolder,
       append: async (draft) => void this.#records.push(recordOf(redaction.draft(draft))),
       putBlob: (bytes) => journal.putBlob(request, redaction.blob(bytes)),

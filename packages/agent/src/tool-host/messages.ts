@@ -108,6 +108,8 @@ export const hostRequest = z.discriminatedUnion('type', [
     /** What the service has allowed. The host does nothing if the call would touch other files. */
     judged: z.array(access).max(1000),
     box: z.enum(['writable', 'read-only']).exactOptional(),
+    /** The model that reads the result. */
+    model: z.object({ provider: z.string(), id: z.string(), hasImages: z.boolean() }).exactOptional(),
     from: z.int().min(0),
   }),
   z.object({ type: z.literal('cancel'), id }),

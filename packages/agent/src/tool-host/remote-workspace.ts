@@ -201,6 +201,7 @@ export class RemoteWorkspace {
       const end = await new RemoteCall(this.channel, {
         ...{ type: 'call', id, session, run, call, workspace, tool, input, judged: [...judged], from: 0 },
         ...(box && { box }),
+        ...(context.model && { model: context.model }),
       }).end(context)
       if (end.type === 'done') return deliver(end.outcome, context)
       if (end.type === 'refused') return { content: end.reason, isError: true }

@@ -70,6 +70,8 @@ export interface ToolContext {
   readonly clock: Clock
   /** The sandbox in which the gate allowed the call. Absent: it may run without one. */
   readonly box?: BoxKind
+  /** The model that reads the result. Absent if a user runs the tool, or on a host of an older version. */
+  readonly model?: ReadingModel
   /** A local folder of this session, for spools; absent if the store has none. */
   readonly localFolder: string | undefined
   /** Appends a record; resolves when it is durable. */
@@ -87,6 +89,13 @@ export interface ToolContext {
   reach(target: HostTarget, withdrawn: AbortSignal): Promise<Verdict | undefined>
   /** Asks the gate again, because the call would touch other files than those it was allowed for. Nothing was done so far. */
   readmit(access: readonly Access[]): Promise<Verdict>
+}
+
+export interface ReadingModel {
+  provider: string
+  id: string
+  /** False if it cannot see images: it gets words in their place. */
+  hasImages: boolean
 }
 
 export interface HostTarget {

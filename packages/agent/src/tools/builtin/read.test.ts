@@ -148,6 +148,17 @@ describe('an image', () => {
     expect(context.steps).toEqual([`blob ${sha256}`, 'record file_read'])
   })
 
+  test('is described in words if the model does not support images, and is not stored', async () => {
+    await using folder = await TestFolder.make({ 'a.png': png })
+    const context = testContext({ cwd: folder.path, model: { provider: 'p', id: 'blind-1', hasImages: false } })
+    const { content, isError } = await callTool(readTool, { path: 'a.png' }, context)
+    expect([content, isError]).toEqual([
+      `a.png is an image (image/png) of ${png.length} bytes. It is not shown: blind-1 does not support images.`,
+      undefined,
+    ])
+    expect(context.steps).toEqual(['record file_read'])
+  })
+
   test('of more than 5 MB is rejected', async () => {
     await using folder = await TestFolder.make({ 'a.png': png })
     await truncate(folder.at('a.png'), 5 * 1024 * 1024 + 1)

@@ -103,6 +103,12 @@ async function imageOf(
       `${name} is an image (${mediaType}) of ${size} bytes; at most ${maxImageBytes} can be shown. Make a smaller copy and read that.`,
     )
   }
+  const { model } = context
+  if (model?.hasImages === false) {
+    return {
+      content: `${name} is an image (${mediaType}) of ${size} bytes. It is not shown: ${model.id} does not support images.`,
+    }
+  }
   const blob = await context.putBlob(await file.readFile())
   return {
     content: [
