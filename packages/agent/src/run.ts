@@ -6,6 +6,8 @@ export {
   type BeforeCompact,
   type Hooks,
   type HookSession,
+  type PromptChanges,
+  type TurnChanges,
   type TurnEvent,
 } from './run/hooks.ts'
 export { readLiveDraft } from './run/draft.ts'

@@ -104,7 +104,8 @@ export const behavior = [
     id: 'agent-session/8 hooks',
     says: 'Extensions can change prompts and system instructions through hooks.',
     lines: { '8. Extension Integration': ['f3a45923'] },
-    settled: '`beforeAgentStart` can change them; `turnStart` and `turnEnd` only notify.',
+    settled:
+      '`beforeAgentStart` changes the prompt and the system prompt, `turnStart` and `turnEnd` the system prompt for the next requests; the log has every change.',
   },
   {
     id: 'agent-session/8 resources',

@@ -9,7 +9,7 @@ import { dirname, join } from 'node:path'
 import { expect, onTestFinished } from 'vitest'
 import { temporaryFolder } from '../../support/temporary-folder.ts'
 import { verifies } from '../../support/verifies.ts'
-import { finish, openAgent, pathOf } from './opened-agent.ts'
+import { finish, linesOf, openAgent, pathOf } from './opened-agent.ts'
 
 const reviewSkill = '---\nname: review\ndescription: Reviews code.\n---\nLook for errors first.'
 
@@ -133,6 +133,62 @@ verifies(
     expect(model.requests.map(({ system }) => system)).toEqual(Array(2).fill('You are a test. Be brief.'))
     expect((await pathOf(agent)).slice(0, 2)).toEqual(['custom: By the way, "Go on." was said before.', 'user: Go on.'])
     expect(heard).toEqual(['turn 1 starts', 'turn 1 ends', 'turn 2 starts', 'turn 2 ends'])
+  },
+)
+
+verifies(
+  ['agent-session/8 hooks'],
+  'hooks change the prompt of the user, and the instructions between turns; the log has both texts and rebuilds each request',
+  async () => {
+    const ended: string[] = []
+    const host = await openHost((api) => {
+      api.on('beforeAgentStart', ({ prompt }) => ({ prompt: `${prompt} (in French)` }))
+      api.on('turnStart', ({ turn, systemPrompt }) => {
+        if (turn === 2) return { systemPrompt: `${systemPrompt} Hurry.`, message: 'The last turn.' }
+        return undefined
+      })
+      api.on('turnEnd', ({ turn, systemPrompt }) => {
+        ended.push(systemPrompt)
+        return turn === 1 ? { message: 'One turn is over.' } : undefined
+      })
+    })
+    const steps = script().toolCall('a', 'read').step().text('ok').step().text('again').step().text('queued')
+    const { agent, model, events } = await openAgent({ script: steps, hooks: host.hooks })
+    await finish(agent, 'Go on.')
+    expect(model.requests.map(({ system }) => system)).toEqual(['You are a test.', 'You are a test. Hurry.'])
+    expect(ended).toEqual(['You are a test.', 'You are a test. Hurry.'])
+    expect((await pathOf(agent)).filter((said) => !said.startsWith('tool'))).toEqual([
+      'user: Go on. (in French)',
+      'assistant: [read a]',
+      'custom: One turn is over.',
+      'custom: The last turn.',
+      'assistant: ok',
+    ])
+    const [changed] = linesOf(events, 'custom')
+    const said = linesOf(events, 'message').find(({ message }) => message.role === 'user')
+    expect(changed?.custom).toEqual({
+      customType: 'changed_prompt',
+      data: { prompt: 'Go on.', message_id: said?.id, changed_by: ['extra'] },
+    })
+    // The next run begins with the system prompt of the settings. A queued message is edited before it is delivered.
+    const outcome = await agent.prompt('And now?')
+    await agent.followUp('Then this.')
+    if (outcome.type === 'started') await outcome.run.done
+    await agent.untilIdle()
+    expect(model.requests[2]?.system).toBe('You are a test.')
+    expect((await pathOf(agent)).slice(-3, -1)).toEqual(['user: Then this. (in French)', 'assistant: queued'])
+    const edit = linesOf(events, 'submission').find(({ submission }) => submission.action === 'edit')
+    expect([edit?.submission, edit?.cause?.client]).toMatchObject([
+      { message: 'Then this. (in French)' },
+      'extension:extra',
+    ])
+    // The log alone rebuilds every request.
+    const leaves = linesOf(events, 'message').flatMap(({ request }) => (request ? [request.leafId] : []))
+    const contexts = await Promise.all(leaves.map((leafId) => agent.session.getContext({ leafId })))
+    expect(contexts.map(({ system }) => system?.prompt)).toEqual(model.requests.map(({ system }) => system))
+    expect(contexts.map(({ messages }) => messages.map(({ message }) => message))).toEqual(
+      model.requests.map(({ messages }) => messages),
+    )
   },
 )
 

@@ -342,11 +342,7 @@ export class OpenSession {
       get leafId() {
         return slot.head
       },
-      append: async (draft: EntryDraft) => {
-        const id = draft.id ?? newId()
-        await slot.append({ ...draft, id })
-        return id
-      },
+      append: (draft: EntryDraft) => slot.append(draft),
       setLabel: async (entryId, label) => void (await session.setLabel(entryId, label)),
       labels: () => session.getLabels(),
       setName: async (name) => void (await session.appendSessionInfo(name)),

@@ -63,7 +63,7 @@ describe('a hook that is a command', () => {
   test('cancels a compaction with exit code 2; other events cannot be blocked', async () => {
     await using opened = await open({ beforeCompact: [{ command: 'exit 2' }], turnEnd: [{ command: 'exit 2' }] })
     expect(await opened.hooks.beforeCompact({ reason: 'manual' })).toEqual({ cancelledBy: 'hook beforeCompact 1' })
-    await opened.hooks.turnEnd({ runId: 'r', turn: 1 })
+    await opened.hooks.turnEnd({ runId: 'r', turn: 1, systemPrompt: '' })
     expect(opened.told()).toEqual([
       'hook turnEnd 1 (turnEnd): It ended with exit code 2, but this event cannot be blocked.',
     ])
@@ -72,7 +72,7 @@ describe('a hook that is a command', () => {
   test('changes results with JSON on stdout', async () => {
     const print = (value: unknown): { command: string }[] => [{ command: `printf '%s' '${JSON.stringify(value)}'` }]
     await using opened = await open({
-      beforeAgentStart: print({ system_prompt: 'Be brief.', message: 'It rains.' }),
+      beforeAgentStart: print({ prompt: 'Stop.', system_prompt: 'Be brief.', message: 'It rains.' }),
       toolCall: print({ input: { path: 'y' } }),
       toolResult: print({ content: [{ type: 'text', text: { content: 'short' } }], is_error: true }),
       context: print({
@@ -80,11 +80,13 @@ describe('a hook that is a command', () => {
       }),
       beforeCompact: print({ instructions: 'Keep names.' }),
       turnStart: print({}),
+      turnEnd: print({ system_prompt: 'Slowly.', message: 'It is late.' }),
     })
     const { hooks } = opened
-    expect(await hooks.beforeAgentStart({ runId: 'r', prompt: '', systemPrompt: 's' })).toEqual({
+    expect(await hooks.beforeAgentStart({ runId: 'r', prompt: 'Go.', systemPrompt: 's' })).toEqual({
       systemPrompt: 'Be brief.',
       messages: ['It rains.'],
+      prompt: { text: 'Stop.', changedBy: ['hook beforeAgentStart 1'] },
     })
     expect(await hooks.toolCall(call)).toEqual({ ...call, input: { path: 'y' } })
     expect(await hooks.toolResult(call, { content: 'long' })).toEqual({ content: [text('short')], isError: true })
@@ -93,7 +95,11 @@ describe('a hook that is a command', () => {
       changedBy: ['hook context 1'],
     })
     expect(await hooks.beforeCompact({ reason: 'manual' })).toEqual({ instructions: 'Keep names.' })
-    await hooks.turnStart({ runId: 'r', turn: 1 })
+    expect(await hooks.turnStart({ runId: 'r', turn: 1, systemPrompt: '' })).toEqual({ messages: [] })
+    expect(await hooks.turnEnd({ runId: 'r', turn: 1, systemPrompt: '' })).toEqual({
+      systemPrompt: 'Slowly.',
+      messages: ['It is late.'],
+    })
     expect(opened.told()).toEqual([])
   })
 
@@ -144,7 +150,7 @@ describe('a hook that is a command', () => {
     process.env['HOOK_TEST_API_KEY'] = 'planted'
     await using opened = await open({ turnStart: [{ command: 'env > seen' }] })
     delete process.env['HOOK_TEST_API_KEY']
-    await opened.hooks.turnStart({ runId: 'r', turn: 1 })
+    await opened.hooks.turnStart({ runId: 'r', turn: 1, systemPrompt: '' })
     const seen = await opened.folder.read('seen')
     expect([seen.includes('PATH='), seen.includes('HOOK_TEST_API_KEY')]).toEqual([true, false])
   })
@@ -167,7 +173,7 @@ describe('no process of a command is left', () => {
     await using opened = await open({ turnStart: [{ command, timeoutMs: 3000 }] })
     for (let i = 0; i < 3; i++) {
       const { clock, folder } = opened
-      const starting = opened.hooks.turnStart({ runId: 'r', turn: 1 })
+      const starting = opened.hooks.turnStart({ runId: 'r', turn: 1, systemPrompt: '' })
       const child = await vi.waitFor(async () => {
         const written = await folder.read('child')
         expect(written).toMatch(/\n$/)
@@ -190,10 +196,10 @@ describe('no process of a command is left', () => {
       turnStart: [{ command }],
       turnEnd: [{ command: `echo $$ > busy; sleep 9${marker()}` }],
     })
-    await opened.hooks.turnStart({ runId: 'r', turn: 1 })
+    await opened.hooks.turnStart({ runId: 'r', turn: 1, systemPrompt: '' })
     expect(isAlive(await opened.folder.read('left'))).toBe(false)
     const stop = new AbortController()
-    const ending = opened.hooks.turnEnd({ runId: 'r', turn: 1 }, stop.signal)
+    const ending = opened.hooks.turnEnd({ runId: 'r', turn: 1, systemPrompt: '' }, stop.signal)
     const busy = await vi.waitFor(async () => {
       const written = await opened.folder.read('busy')
       expect(written).toMatch(/\n$/)

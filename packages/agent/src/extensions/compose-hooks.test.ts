@@ -23,7 +23,7 @@ describe('handlers', () => {
       }
     }
     await using opened = await openHost({ extensions: [named('one', noting('one')), named('two', noting('two'))] })
-    await opened.hooks.turnStart({ runId: 'r', turn: 3 })
+    await opened.hooks.turnStart({ runId: 'r', turn: 3, systemPrompt: '' })
     expect(order).toEqual(['one first 3', 'one second', 'two first 3', 'two second'])
   })
 
@@ -144,7 +144,7 @@ describe('stopping', () => {
         })
       })
     await using opened = await openHost({ extensions: [named('wait', wait)] })
-    await opened.hooks.turnStart({ runId: 'r', turn: 1 }, stop.signal)
+    await opened.hooks.turnStart({ runId: 'r', turn: 1, systemPrompt: '' }, stop.signal)
     await opened.host.close()
     expect(opened.told()).toEqual([])
   })

@@ -3,7 +3,7 @@ import type { HookEvents, HookName, HookResults } from './extension.ts'
 import { messageOf } from '../util/message-of.ts'
 import { ExtensionFailure } from './extension-failure.ts'
 import { readResult } from './handler-results.ts'
-import type { Hooks, HookSession } from '../run/hooks.ts'
+import type { Hooks, HookSession, TurnChanges, TurnEvent } from '../run/hooks.ts'
 import type { LoadedExtension } from './loaded-extension.ts'
 import type { OfferedHandler } from './runner.ts'
 import type { Message } from '@tapetree/session'
@@ -36,28 +36,45 @@ export function composeHooks(options: ComposeOptions): Hooks {
     }
   }
 
-  async function tell<Name extends 'sessionStart' | 'sessionEnd' | 'turnStart' | 'turnEnd'>(
-    hook: Name,
-    event: HookEvents[Name],
-    signal?: AbortSignal,
-  ): Promise<void> {
-    for await (const _ of answers(hook, () => event, { signal }));
+  async function tell<Name extends 'sessionStart' | 'sessionEnd'>(hook: Name, event: HookEvents[Name]): Promise<void> {
+    for await (const _ of answers(hook, () => event));
+  }
+
+  async function changeTurn(
+    hook: 'turnStart' | 'turnEnd',
+    turn: TurnEvent,
+    signal: AbortSignal | undefined,
+  ): Promise<TurnChanges> {
+    let { systemPrompt } = turn
+    const messages: string[] = []
+    for await (const { result } of answers(hook, () => ({ ...turn, systemPrompt }), { signal })) {
+      if (result.systemPrompt !== undefined) systemPrompt = result.systemPrompt
+      if (result.message !== undefined) messages.push(result.message)
+    }
+    return systemPrompt === turn.systemPrompt ? { messages } : { systemPrompt, messages }
   }
 
   return {
     sessionStart: (session) => tell('sessionStart', session),
     sessionEnd: (session) => tell('sessionEnd', session),
-    turnStart: (turn, signal) => tell('turnStart', turn, signal),
-    turnEnd: (turn, signal) => tell('turnEnd', turn, signal),
+    turnStart: (turn, signal) => changeTurn('turnStart', turn, signal),
+    turnEnd: (turn, signal) => changeTurn('turnEnd', turn, signal),
 
     async beforeAgentStart(start, signal) {
-      let { systemPrompt } = start
+      let { systemPrompt, prompt } = start
       const messages: string[] = []
-      for await (const { result } of answers('beforeAgentStart', () => ({ ...start, systemPrompt }), { signal })) {
+      const changedBy = new Set<string>()
+      const event = (): typeof start => ({ ...start, systemPrompt, prompt })
+      for await (const { extension, result } of answers('beforeAgentStart', event, { signal })) {
         if (result.systemPrompt !== undefined) systemPrompt = result.systemPrompt
         if (result.message !== undefined) messages.push(result.message)
+        // A run that is continued has no prompt to change.
+        if (result.prompt === undefined || start.prompt === '') continue
+        prompt = result.prompt
+        changedBy.add(extension.name)
       }
-      return { systemPrompt, messages }
+      if (prompt === start.prompt) return { systemPrompt, messages }
+      return { systemPrompt, messages, prompt: { text: prompt, changedBy: [...changedBy] } }
     },
 
     /** Stops at the first handler that blocks the call. */

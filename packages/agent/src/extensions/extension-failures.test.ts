@@ -4,7 +4,7 @@ import { testContext, callTool } from '../testing/tool-context.ts'
 import type { Extension, HookName } from './extension.ts'
 import { openHost, type OpenedHost } from './testing/open-host.ts'
 
-const turn = { runId: 'r', turn: 1 }
+const turn = { runId: 'r', turn: 1, systemPrompt: '' }
 
 /** Lets the time limits of busy handlers expire. */
 async function letTimePass({ clock }: OpenedHost, work: Promise<unknown>): Promise<void> {
@@ -90,7 +90,7 @@ describe('an extension that fails is reported, and the session continues', () =>
     ['toolResult', 'a call', { content: [{ type: 'tool_use', toolUse: { id: 'a', name: 'b', input: {} } }] }],
     ['context', 'an unknown role', { messages: [{ role: 'unknown', content: [] }] }],
     ['context', 'a list', []],
-    ['beforeAgentStart', 'an unknown member', { prompt: 'typo' }],
+    ['beforeAgentStart', 'an unknown member', { promt: 'typo' }],
     ['beforeCompact', 'words for yes', { cancel: 'yes' }],
     ['turnStart', 'a result for an event without one', { block: 'no' }],
     ['turnEnd', 'a function', () => 1],

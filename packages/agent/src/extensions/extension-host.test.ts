@@ -5,7 +5,7 @@ import { z } from 'zod'
 import type { Extension } from './extension.ts'
 import { openHost } from './testing/open-host.ts'
 
-const turn = { runId: 'r', turn: 1 }
+const turn = { runId: 'r', turn: 1, systemPrompt: '' }
 
 describe('commands', () => {
   const files = {
@@ -232,12 +232,13 @@ describe('the session', () => {
       files: {
         'mark.ts': `export default (api: any) => api.on('turnEnd', async () => {
           const before = await api.leafId()
-          const entryId = await api.appendEntry('mark', {})
+          await api.appendEntry('mark', {})
+          const entryId = await api.leafId()
           await api.setLabel(entryId, 'needs_review')
           await api.setSessionName(' Marked ')
           await api.steer('Look here first.')
           await api.followUp('Then go on.')
-          await api.appendMessage(JSON.stringify([before, entryId, await api.leafId(), await api.labels()]))
+          await api.appendMessage(JSON.stringify([before, entryId, await api.labels()]))
         })`,
       },
     })
@@ -248,7 +249,7 @@ describe('the session', () => {
       { text: 'Then go on.', delivery: 'follow-up', sender: 'extension:mark' },
     ])
     const labels = [{ entryId: 'entry-1', label: 'needs_review' }]
-    const told = JSON.stringify([null, 'entry-1', 'entry-1', labels])
+    const told = JSON.stringify([null, 'entry-1', labels])
     expect(opened.session.drafts[1]).toMatchObject({ message: { content: [{ text: { content: told } }] } })
   })
 

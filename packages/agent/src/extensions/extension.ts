@@ -19,11 +19,11 @@ export interface ExtensionApi {
   registerTemplates(folder: string): void
   /** Handlers of one hook run in registration order; each receives the result of the previous one. */
   on<Name extends HookName>(hook: Name, handler: Handler<Name>): void
-  /** Stores data in the session that the model does not see. Resolves with the id of the entry when it is durable. */
-  appendEntry(customType: string, data: Record<string, unknown>): Promise<string>
-  /** Adds a message that the model sees from its next request on. Resolves with the id of its entry. */
-  appendMessage(text: string): Promise<string>
-  /** The last entry of the conversation; null if it has none. In a `toolResult` handler, that is before the result. */
+  /** Stores data in the session that the model does not see. Resolves when it is durable. */
+  appendEntry(customType: string, data: Record<string, unknown>): Promise<void>
+  /** Adds a message that the model sees from its next request on. */
+  appendMessage(text: string): Promise<void>
+  /** The last entry of the conversation, such as one just appended; null if it has none. In a `toolResult` handler, that is before the result. */
   leafId(): Promise<string | null>
   /** Labels an entry of the session, such as `needs_review`. An empty label removes it. */
   setLabel(entryId: string, label: string): Promise<void>
@@ -56,10 +56,11 @@ export interface HookEvents {
 export interface HookResults {
   sessionStart: void
   sessionEnd: void
-  /** The complete system prompt; a message that the model sees beside that of the user. */
-  beforeAgentStart: { systemPrompt?: string; message?: string } | void
-  turnStart: void
-  turnEnd: void
+  /** The complete text in place of that of the user; the complete system prompt; a message that the model sees beside that of the user. */
+  beforeAgentStart: { prompt?: string; systemPrompt?: string; message?: string } | void
+  /** The complete system prompt for the rest of the run; a message that the model sees from its next request on. */
+  turnStart: { systemPrompt?: string; message?: string } | void
+  turnEnd: { systemPrompt?: string; message?: string } | void
   /** `block` is a sentence for the model; `input` replaces the complete input. */
   toolCall: { block: string } | { input: Record<string, unknown> } | void
   toolResult: Partial<ToolOutput> | void

@@ -58,15 +58,16 @@ const shown = content.refine(({ type }) => type === 'text' || type === 'image', 
 const toolContent = z.union([z.string(), z.array(shown)])
 
 const nothing = z.undefined()
+const turnChanges = z.strictObject({
+  systemPrompt: z.string().exactOptional(),
+  message: z.string().min(1).exactOptional(),
+})
 const results = {
   sessionStart: nothing,
   sessionEnd: nothing,
-  turnStart: nothing,
-  turnEnd: nothing,
-  beforeAgentStart: z.strictObject({
-    systemPrompt: z.string().exactOptional(),
-    message: z.string().min(1).exactOptional(),
-  }),
+  turnStart: turnChanges,
+  turnEnd: turnChanges,
+  beforeAgentStart: turnChanges.extend({ prompt: z.string().min(1).exactOptional() }),
   toolCall: z.union([
     z.strictObject({ block: z.string().min(1) }),
     z.strictObject({ input: z.record(z.string(), z.unknown()) }),

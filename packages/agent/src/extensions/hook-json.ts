@@ -14,8 +14,8 @@ const members: { [Name in HookName]: (event: HookEvents[Name]) => Record<string,
   sessionStart: () => ({}),
   sessionEnd: () => ({}),
   beforeAgentStart: ({ runId, prompt, systemPrompt }) => ({ run_id: runId, prompt, system_prompt: systemPrompt }),
-  turnStart: ({ runId, turn }) => ({ run_id: runId, turn }),
-  turnEnd: ({ runId, turn }) => ({ run_id: runId, turn }),
+  turnStart: turnJson,
+  turnEnd: turnJson,
   toolCall: ({ call }) => callJson(call),
   toolResult: ({ call, output: { content, isError = false } }) => ({
     ...callJson(call),
@@ -42,9 +42,9 @@ type Written = Record<string, unknown>
 const readers: Record<HookName, (written: Written) => unknown> = {
   sessionStart: nothing,
   sessionEnd: nothing,
-  turnStart: nothing,
-  turnEnd: nothing,
-  beforeAgentStart: (written) => renamed(written, { system_prompt: 'systemPrompt' }),
+  turnStart: readPrompts,
+  turnEnd: readPrompts,
+  beforeAgentStart: readPrompts,
   toolCall: (written) => some(written),
   toolResult: ({ content, ...written }) =>
     renamed(
@@ -57,6 +57,14 @@ const readers: Record<HookName, (written: Written) => unknown> = {
   context: ({ messages, ...written }) =>
     some({ ...written, ...(Array.isArray(messages) && { messages: messages.map(readMessage) }) }),
   beforeCompact: (written) => some(written),
+}
+
+function turnJson({ runId, turn, systemPrompt }: HookEvents['turnStart']): Record<string, unknown> {
+  return { run_id: runId, turn, system_prompt: systemPrompt }
+}
+
+function readPrompts(written: Written): unknown {
+  return renamed(written, { system_prompt: 'systemPrompt' })
 }
 
 function nothing(): undefined {

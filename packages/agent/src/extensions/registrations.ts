@@ -104,9 +104,8 @@ export class Registrations {
         if (typeof handler !== 'function') throw new TypeError(`The handler of ${hook} is not a function.`)
         this.#register(this.#handlers, { hook, handler: handler as unknown as AnyHandler })
       },
-      appendEntry: async (customType, data) =>
-        (await this.#request({ type: 'append_entry', customType, data })) as string,
-      appendMessage: async (text) => (await this.#request({ type: 'append_message', text })) as string,
+      appendEntry: async (customType, data) => void (await this.#request({ type: 'append_entry', customType, data })),
+      appendMessage: async (text) => void (await this.#request({ type: 'append_message', text })),
       leafId: async () => (await this.#request({ type: 'leaf_id' })) as string | null,
       setLabel: async (entryId, label) => void (await this.#request({ type: 'set_label', entryId, label })),
       labels: async () => (await this.#request({ type: 'labels' })) as { entryId: string; label: string }[],

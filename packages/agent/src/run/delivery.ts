@@ -1,4 +1,5 @@
-import type { Session, WaitingMessage } from '@tapetree/session'
+import { newId, SessionError, type Session, type WaitingMessage } from '@tapetree/session'
+import type { PromptChanges } from './hooks.ts'
 import type { OpenRun } from './open-run.ts'
 import { preparationOf } from './prepare-run.ts'
 import type { RunDeps } from './run-deps.ts'
@@ -48,8 +49,10 @@ export async function announceNext(deps: RunDeps, signal: AbortSignal): Promise<
 export async function deliverNext(open: OpenRun, announced: Announcement): Promise<string | undefined> {
   const { signal, deps } = open
   const { session, settings, observe } = deps
-  const preparation = await preparationOf(open, nextWaiting(session, settings)?.message ?? '')
-  await open.appendAll(preparation.map((draft) => ({ draft })))
+  const prepared = nextWaiting(session, settings)
+  const { drafts, prompt } = await preparationOf(open, prepared?.message ?? '')
+  await open.appendAll(drafts.map((draft) => ({ draft })))
+  if (prepared && prompt && !signal.aborted) await changePrompt(open, prepared, prompt)
   // No await between this look and the delivery.
   const message = nextWaiting(session, settings)
   // If only the owner of this run has left, another owner delivers the message.
@@ -62,4 +65,18 @@ export async function deliverNext(open: OpenRun, announced: Announcement): Promi
   await open.deliver(message)
   if (isQueued) observe({ type: 'queue_message_sent', messageId: message.id })
   return message.id
+}
+
+/** Changes a queued message like an edit of the user. Leaves it as it is if it was edited or removed meanwhile. */
+async function changePrompt(
+  { deps: { session, settings } }: OpenRun,
+  { id, message }: WaitingMessage,
+  { text, changedBy }: NonNullable<PromptChanges['prompt']>,
+): Promise<void> {
+  const next = nextWaiting(session, settings)
+  if (next?.id !== id || next.message !== message) return
+  const cause = { cmd: newId(), client: `extension:${changedBy.join(', ')}` }
+  await session.changeInbox({ action: 'edit', id, message: text }, cause).catch((error: unknown) => {
+    if (!(error instanceof SessionError) || error.code !== 'message-not-found') throw error
+  })
 }

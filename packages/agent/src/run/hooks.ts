@@ -8,10 +8,11 @@ import type { Answer, Question, ToolOutput } from '../tools/tool.ts'
  * extension, and the session continues without its result. After the signal is aborted, hooks are not awaited.
  */
 export interface Hooks {
-  /** Before a run: may change the system prompt, and add a message that the model sees. */
-  beforeAgentStart(start: AgentStart, signal?: AbortSignal): Promise<{ systemPrompt: string; messages: string[] }>
-  turnStart(turn: TurnEvent, signal?: AbortSignal): Promise<void>
-  turnEnd(turn: TurnEvent, signal?: AbortSignal): Promise<void>
+  /** Before a run: may change the prompt and the system prompt, and add messages that the model sees. */
+  beforeAgentStart(start: AgentStart, signal?: AbortSignal): Promise<PromptChanges>
+  /** Before each request: may change the system prompt for the rest of the run, and add messages. */
+  turnStart(turn: TurnEvent, signal?: AbortSignal): Promise<TurnChanges>
+  turnEnd(turn: TurnEvent, signal?: AbortSignal): Promise<TurnChanges>
   /** Returns the call to run, or a sentence for the model that says why it is not run. */
   toolCall(call: ToolUse, signal?: AbortSignal): Promise<ToolUse | string>
   /** Returns the result to keep. */
@@ -37,8 +38,8 @@ export interface HookSession {
   readonly cwd: string
   /** The last entry of the conversation; null if it has none. */
   readonly leafId: string | null
-  /** Appends to the head of the open run, or else to the leaf. Resolves with the id of the entry. */
-  append(draft: EntryDraft): Promise<string>
+  /** Appends to the head of the open run, or else to the leaf. */
+  append(draft: EntryDraft): Promise<void>
   /** Labels an entry of this session; an empty label removes it. */
   setLabel(entryId: string, label: string): Promise<void>
   /** Entries by id, with their latest labels, on all branches. */
@@ -61,6 +62,22 @@ export interface TurnEvent {
   runId: string
   /** Counted from 1 in each run. */
   turn: number
+  /** The system prompt in force. */
+  systemPrompt: string
+}
+
+export interface TurnChanges {
+  /** Absent: it stays as it is. */
+  systemPrompt?: string
+  /** Messages for the model, appended to the log. */
+  messages: string[]
+}
+
+export interface PromptChanges {
+  systemPrompt: string
+  messages: string[]
+  /** What the model gets in place of the text of the user, and the extensions that changed it. */
+  prompt?: { text: string; changedBy: string[] }
 }
 
 export interface BeforeCompact {
@@ -70,8 +87,8 @@ export interface BeforeCompact {
 
 export const noHooks: Hooks = {
   beforeAgentStart: ({ systemPrompt }) => Promise.resolve({ systemPrompt, messages: [] }),
-  turnStart: () => Promise.resolve(),
-  turnEnd: () => Promise.resolve(),
+  turnStart: () => Promise.resolve({ messages: [] }),
+  turnEnd: () => Promise.resolve({ messages: [] }),
   toolCall: (call) => Promise.resolve(call),
   toolResult: (_, output) => Promise.resolve(output),
   context: (messages) => Promise.resolve({ messages, changedBy: [] }),

@@ -39,6 +39,8 @@ export class OpenRun {
   /** The parent of the next entry of this run. */
   head: string | null
   turn = 0
+  /** The system prompt in force, if this run has looked at it. */
+  systemPrompt: string | undefined
   /** A compaction freed too little or was cancelled: none is tried again before the context overflows. */
   isCompactionFutile = false
   readonly #spending: Spending

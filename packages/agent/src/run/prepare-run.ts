@@ -1,24 +1,44 @@
 import { createHash } from 'node:crypto'
 import { newId, text, type ToolDefinition } from '@tapetree/session'
 import type { EntryDraft } from '@tapetree/session/format'
+import type { PromptChanges } from './hooks.ts'
 import type { OpenRun } from './open-run.ts'
 
 /** An entry whose id is known before it is appended. */
 export type NamedDraft = EntryDraft & { id: string }
 
-/** What the log must contain before the first message of a run, and does not yet: model, system prompt, tools and changes in the environment. */
-export async function preparationOf(open: OpenRun, prompt: string): Promise<NamedDraft[]> {
+export interface Preparation {
+  /** What the log must contain before the first message of a run, and does not yet: model, system prompt, tools and changes in the environment. */
+  drafts: NamedDraft[]
+  /** What extensions made of the prompt. */
+  prompt?: PromptChanges['prompt']
+}
+
+export async function preparationOf(open: OpenRun, prompt: string): Promise<Preparation> {
   const { runId, deps, hooks, signal } = open
   // It has its own prompt and tools.
-  if (deps.foreign) return (await systemChanges(open, '')).filter(({ type }) => type === 'model_change')
+  if (deps.foreign) return { drafts: (await systemChanges(open, '')).filter(({ type }) => type === 'model_change') }
   const start = { runId, prompt, systemPrompt: deps.systemPrompt() }
-  const { systemPrompt, messages } = await hooks.beforeAgentStart(start, signal)
+  const { systemPrompt, messages, prompt: changed } = await hooks.beforeAgentStart(start, signal)
   const system = await systemChanges(open, systemPrompt)
   const changes = await deps.environmentChanges?.()
-  const told = (changes === undefined ? messages : [changes, ...messages]).map((words): NamedDraft => {
-    return { id: newId(), type: 'message', message: { role: 'custom', content: [text(words)], runId } }
-  })
-  return [...system, ...told]
+  const told = (changes === undefined ? messages : [changes, ...messages]).map((words) => saidTo(words, open))
+  return { drafts: [...system, ...told], ...(changed && { prompt: changed }) }
+}
+
+/** Tells extensions of a turn, and appends what they change. */
+export async function tellTurn(open: OpenRun, hook: 'turnStart' | 'turnEnd'): Promise<void> {
+  const { runId, turn, hooks, signal } = open
+  open.systemPrompt ??= (await open.deps.session.getContext({ leafId: open.head })).system?.prompt ?? ''
+  const { systemPrompt, messages } = await hooks[hook]({ runId, turn, systemPrompt: open.systemPrompt }, signal)
+  if (signal.aborted) return
+  const system = systemPrompt === undefined ? [] : await systemChanges(open, systemPrompt)
+  const drafts = [...system, ...messages.map((words) => saidTo(words, open))]
+  if (drafts.length > 0) await open.appendAll(drafts.map((draft) => ({ draft })))
+}
+
+function saidTo(words: string, { runId }: OpenRun): NamedDraft {
+  return { id: newId(), type: 'message', message: { role: 'custom', content: [text(words)], runId } }
 }
 
 /**
@@ -38,6 +58,7 @@ export async function systemChanges(open: OpenRun, given?: string): Promise<Name
     drafts.push({ id: newId(), type: 'thinking_level', thinkingLevel: { thinkingLevel } })
   }
   const prompt = given ?? inForce.system?.prompt ?? deps.systemPrompt()
+  open.systemPrompt = prompt
   const tools = [...open.tools.values()].map(({ name, description, inputSchema }): ToolDefinition => ({
     name,
     description,

@@ -6,7 +6,7 @@ import { OpenForeignRun } from './foreign-run.ts'
 import { RunStopped } from './limits.ts'
 import { OpenRun, type CurrentRun } from './open-run.ts'
 import { positionOf, type Position } from './position.ts'
-import { preparationOf, type NamedDraft } from './prepare-run.ts'
+import { preparationOf, tellTurn, type NamedDraft } from './prepare-run.ts'
 import { recoverFrom, type RecoveryHistory } from './recovery.ts'
 import { compactRun, deliverSteers } from './request.ts'
 import { settleEvidence, type ResumePlan } from './resume.ts'
@@ -83,10 +83,17 @@ async function begin(start: RunStart | Delivered, open: OpenRun): Promise<void> 
   const { runId } = open
   switch (start.type) {
     case 'prompt': {
-      const { content, cause } = start
+      const { cause } = start
+      const prompt = textOf(start.content)
+      const prepared = await preparationOf(open, prompt)
+      const content = prepared.prompt ? withText(prepared.prompt.text, start.content) : start.content
       const said: NamedDraft = { id: newId(), type: 'message', message: { role: 'user', content, runId } }
-      const prepared = (await preparationOf(open, textOf(content))).map((draft) => ({ draft }))
-      return open.appendAll([...prepared, { draft: said, cause }, { draft: runStartOf(open, said.id) }])
+      const changed = prepared.prompt && changedPrompt(prompt, { messageId: said.id, by: prepared.prompt.changedBy })
+      return open.appendAll([
+        ...[...prepared.drafts, ...(changed ? [changed] : [])].map((draft) => ({ draft })),
+        { draft: said, cause },
+        { draft: runStartOf(open, said.id) },
+      ])
     }
     case 'waiting': {
       const submissionId = await deliverFirst(open)
@@ -95,9 +102,9 @@ async function begin(start: RunStart | Delivered, open: OpenRun): Promise<void> 
     case 'delivered':
       return open.append(runStartOf(open, open.head, { submissionId: start.submissionId }))
     case 'leaf': {
-      const prepared = await preparationOf(open, '')
-      const draft = runStartOf(open, prepared.at(-1)?.id ?? open.head)
-      return open.appendAll([...prepared.map((each) => ({ draft: each })), { draft, cause: start.cause }])
+      const { drafts } = await preparationOf(open, '')
+      const draft = runStartOf(open, drafts.at(-1)?.id ?? open.head)
+      return open.appendAll([...drafts.map((each) => ({ draft: each })), { draft, cause: start.cause }])
     }
     case 'resume': {
       const { fruitless, spent } = start.plan
@@ -111,6 +118,16 @@ async function begin(start: RunStart | Delivered, open: OpenRun): Promise<void> 
 
 function textOf(content: readonly Content[]): string {
   return content.flatMap((block) => (block.type === 'text' ? [block.text.content] : [])).join('\n')
+}
+
+function withText(words: string, content: readonly Content[]): Content[] {
+  return [text(words), ...content.filter((block) => block.type !== 'text')]
+}
+
+/** What the user wrote, beside the message that the model gets in its place. */
+function changedPrompt(prompt: string, { messageId, by }: { messageId: string; by: readonly string[] }): NamedDraft {
+  const data = { prompt, message_id: messageId, changed_by: [...by] }
+  return { id: newId(), type: 'custom', custom: { customType: 'changed_prompt', data } }
 }
 
 async function deliverFirst(open: OpenRun): Promise<string> {
@@ -167,18 +184,19 @@ function failed(runId: string, reason: string, message: string): RunEnd {
 
 /** Turns and their tool calls, until an answer has no calls and no steer is waiting. Begins at any position. */
 async function turnsUntilSettled(open: OpenRun): Promise<void> {
-  const { runId, hooks, signal, deps } = open
+  const { deps } = open
   let position: Position = await positionOf(deps.session)
   let hasTurned = false
   for (;;) {
     if (position.openCalls.length > 0) await runToolCalls(position.openCalls, open)
     // What the calls changed is recorded before the next entry.
     await deps.files?.caughtUp()
-    if (hasTurned) await hooks.turnEnd({ runId, turn: open.turn }, signal)
+    if (hasTurned) await tellTurn(open, 'turnEnd')
     const wasSteered = await deliverSteers(open)
     const wasTold = await tellDiagnostics(open, position)
     if (position.isSettled && !wasSteered && !wasTold) return
-    await hooks.turnStart({ runId, turn: ++open.turn }, signal)
+    open.turn++
+    await tellTurn(open, 'turnStart')
     position = await turn(open)
     hasTurned = true
   }

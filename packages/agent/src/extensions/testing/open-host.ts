@@ -75,8 +75,8 @@ class TestHookSession implements HookSession {
     return this.drafts.length === 0 ? null : `entry-${this.drafts.length}`
   }
 
-  async append(draft: EntryDraft): Promise<string> {
-    return `entry-${this.drafts.push(draft)}`
+  async append(draft: EntryDraft): Promise<void> {
+    this.drafts.push(draft)
   }
 
   async setLabel(entryId: string, label: string): Promise<void> {
