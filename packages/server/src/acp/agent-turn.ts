@@ -58,6 +58,8 @@ interface OpenCall {
   use: ToolUse
   isLogged: boolean
   isStarted: boolean
+  /** The agent asked for it, and was not allowed. */
+  isRefused: boolean
   isDone: boolean
   /** What observers have seen of its output. */
   shown: string
@@ -262,7 +264,8 @@ export class AgentTurn implements TurnClient {
     if (open.isDone) return
     open.call = mergeCalls(open.call, given)
     const status = open.call.status ?? 'pending'
-    if (status !== 'pending') await this.#start(open)
+    // A refused call fails without having started.
+    if (status !== 'pending' && !(status === 'failed' && open.isRefused)) await this.#start(open)
     this.#show(open)
     if (status === 'completed' || status === 'failed') await this.#end(open)
   }
@@ -271,7 +274,7 @@ export class AgentTurn implements TurnClient {
     const { run } = this.#options
     await this.#logHeld()
     const use = toolUseOf(call, newId())
-    const open = { call, use, isLogged: false, isStarted: false, isDone: false, shown: '' }
+    const open = { call, use, isLogged: false, isStarted: false, isRefused: false, isDone: false, shown: '' }
     this.#calls.set(call.toolCallId, open)
     this.#held = open
     run.clock.wait(quietMs, this.#over.signal).then(
@@ -299,6 +302,7 @@ export class AgentTurn implements TurnClient {
   }
 
   async #end(open: OpenCall): Promise<void> {
+    await this.#logHeld()
     open.isDone = true
     // What was said before it ended comes before its result.
     await this.#options.run.endAnswer('pause')
@@ -323,7 +327,11 @@ export class AgentTurn implements TurnClient {
     const { run } = this.#options
     const known = this.#calls.get(call.toolCallId)
     const open = known ?? (await this.#begin(call))
-    if (open.isDone || this.#cancelled !== undefined) return decide(undefined)
+    if (open.isDone) return decide(undefined)
+    if (this.#cancelled !== undefined) {
+      open.isRefused = true
+      return decide(undefined)
+    }
     open.call = mergeCalls(open.call, { ...call, status: undefined })
     await this.#logHeld()
     const { id: callId, name: tool } = open.use
@@ -340,7 +348,9 @@ export class AgentTurn implements TurnClient {
   }
 
   async #decide({ open, verdict, decide }: Extract<TurnEvent, { type: 'decided' }>): Promise<void> {
-    if (verdict?.type === 'allowed' && this.#cancelled === undefined && !open.isDone) await this.#start(open)
+    const isAllowed = verdict?.type === 'allowed' && this.#cancelled === undefined && !open.isDone
+    if (isAllowed) await this.#start(open)
+    else open.isRefused = true
     decide(this.#cancelled === undefined ? verdict : undefined)
   }
 
