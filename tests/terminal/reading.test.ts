@@ -36,6 +36,38 @@ test('reads are one line, tasks are pinned, the prompt stays in view, and a run 
   await chat.waitFor('const x = 1')
 })
 
+test('from 160 columns on, a sidebar has tasks, changed files and jobs, also in tmux; a narrower screen has none', async () => {
+  const home = await testHome({ settings: auto })
+  const items = [
+    { text: 'Look around', status: 'completed' },
+    { text: 'Write it down', status: 'in_progress' },
+  ]
+  home.provider.script(
+    call({ id: 'call_1', name: 'todo_write', input: { items } }),
+    call({ id: 'call_2', name: 'write', input: { path: 'c.ts', content: 'one\ntwo\n' } }),
+    call({ id: 'call_3', name: 'bash', input: { command: 'until [ -e over ]; do sleep 0.1; done', background: true } }),
+    say('Seen.'),
+  )
+  const chat = await openChat({ home, columns: 170, rows: 30 })
+  send(chat, 'What is here?')
+  await chat.waitFor('Seen.')
+  await chat.waitFor(/│ Context\n/)
+  await chat.waitFor(/│ Tasks: 1 of 2 done\n[^]*│ ✓ Look around\n[^]*│ ▸ Write it down\n/)
+  await chat.waitFor(/│ 1 changed file\n[^]*│ c\.ts +\+2 −0\n/)
+  await chat.waitFor(/│ Background jobs\n[^]*│ ● until \[ -e over/)
+  expect(chat.rows().every((row) => row.length <= 170)).toBe(true)
+  // The task list is there once.
+  expect(chat.screen().match(/Tasks: 1 of 2/g)).toHaveLength(1)
+  chat.resize(159, 30)
+  await chat.waitFor(
+    (rows) => rows.some((row) => row.startsWith(' Tasks: 1 of 2 done')) && !rows.join('').includes('│'),
+  )
+  await using tmux = await startTmux({ home, columns: 200 })
+  await tmux.waitFor('│ work')
+  await writeFile(join(home.cwd, 'over'), '')
+  await chat.waitFor((rows) => !rows.some((row) => row.includes('│ ● until')))
+})
+
 test('a message that waits is above the composer, and Up takes it back', async () => {
   const home = await testHome()
   home.provider.script(sayAndWait(['Busy ', 'now'], 'go', ['.']))

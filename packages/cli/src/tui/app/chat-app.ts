@@ -3,6 +3,7 @@ import type { ChatEnd, ChatOptions } from '../chat-options.ts'
 import { installKeybindings } from './key-actions.ts'
 import { Completion } from '../input/completion.ts'
 import { Composer } from '../input/composer.ts'
+import { counted } from '../../text/amounts.ts'
 import { DraftFile } from '../input/draft-file.ts'
 import { dirname, join } from 'node:path'
 import { Appearance } from './appearance.ts'
@@ -286,6 +287,7 @@ function assembleChat(options: ChatOptions, terminal: Terminal): ChatParts {
     onEditor,
     onRedraw,
     onSuspend,
+    onPasteImage: () => pasteImage(core, { composer, onChange: draw }),
   })
   const lines = new SessionLines({ session, source, appearance, services: options.services, now, onChange: draw })
   const screen = new ChatScreen({
@@ -310,6 +312,9 @@ function assembleChat(options: ChatOptions, terminal: Terminal): ChatParts {
         isVim: composer.isVim,
       }),
     footer: (width) => lines.footer(width),
+    sidebar: (size) => lines.sidebar({ ...size, work: pane.work() }),
+    copy: (text) => copyToTerminal(tui, text),
+    onChange: draw,
     onInput: (data) => keys.press(data),
   })
   const setTheme = (name: ThemeName): void => {
@@ -318,6 +323,17 @@ function assembleChat(options: ChatOptions, terminal: Terminal): ChatParts {
   }
   return { ...core, lines, appearance, setTheme, draft, tui, attention, drawing, screen, composer, openers, sender }
 }
+
+/** Sends selected text to the clipboard of the terminal (OSC 52), and says so for a moment. */
+function copyToTerminal(tui: TUI, text: string): void {
+  if (!(tui instanceof TuiAltScreen)) return
+  if (text.length > mostCopied) return tui.flash('Too much to copy. /share writes the session to a file.')
+  tui.terminal.write(`\u001b]52;c;${Buffer.from(text).toString('base64')}\u0007`)
+  tui.flash(`Copied ${counted(text.length, 'character')}`)
+}
+
+/** Terminals ignore what is much longer. */
+const mostCopied = 500_000
 
 function trueNotices({ notices = [] }: ChatOptions): string[] {
   return notices.filter((notice) => notice.while?.() ?? true).map(({ text }) => text)
@@ -330,6 +346,16 @@ async function attachImage(pasted: string, { images, remarks }: ChatCore): Promi
     remarks.fail(error)
     return undefined
   }
+}
+
+async function pasteImage(
+  { images, remarks, activities }: ChatCore,
+  { composer, onChange }: { composer: Composer; onChange: () => void },
+): Promise<void> {
+  const mark = await activities.track('Reading the clipboard', images.attachClipboard())
+  if (mark === undefined) return remarks.warn('There is no image in the clipboard.')
+  composer.insert(`${mark} `)
+  onChange()
 }
 
 async function editOutside(

@@ -1,5 +1,7 @@
 import { emptyTranscript, type Transcript } from '@tapetree/session/view'
 import { ShownItems } from '../views/shown-items.ts'
+import { SessionWorkFeed } from '../views/session-work.ts'
+import type { SessionWork } from '../views/sidebar.ts'
 import { TranscriptView } from '../views/transcript-view.ts'
 import { hasNothingToShow, welcome, type PaneOptions, type Scrolling, type TranscriptPane } from './transcript-pane.ts'
 
@@ -21,11 +23,13 @@ export class ScrollingPane implements TranscriptPane {
   #view: TranscriptView
   #sessionId: string | undefined
   #rows = 1
+  readonly #work: SessionWorkFeed
   readonly scrolling: Scrolling
 
   constructor(options: PaneOptions) {
     this.#options = options
     this.#view = new TranscriptView(options)
+    this.#work = new SessionWorkFeed(options)
     this.scrolling = this.#scrolling()
   }
 
@@ -47,6 +51,10 @@ export class ScrollingPane implements TranscriptPane {
     }
     this.#view.setRows(rows)
     return this.#view.render(width)
+  }
+
+  work(): SessionWork {
+    return this.#work.of(this.#transcript)
   }
 
   /** The last message of the user and everything after it. */
@@ -87,6 +95,9 @@ export class ScrollingPane implements TranscriptPane {
       },
       find: (words, options) => this.#view.find(words, options),
       endFind: () => moved((each) => each.endFind()),
+      get text() {
+        return view()
+      },
     }
   }
 }
@@ -121,6 +132,11 @@ export class ScrollbackPane implements TranscriptPane {
   render(width: number): string[] {
     if (hasNothingToShow(this.#transcript)) return welcome(this.#options.theme, width)
     return linesFrom(this.#items, this.#from, width)
+  }
+
+  /** Without a screen of its own there is no place to show it. */
+  work(): SessionWork {
+    return { files: [], jobs: [] }
   }
 
   lastLines(width: number): string[] {

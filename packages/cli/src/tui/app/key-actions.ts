@@ -25,6 +25,7 @@ export type KeyAction =
   | 'suspend'
   | 'help'
   | 'palette'
+  | 'paste_image'
 
 export interface KeyRow {
   action: KeyAction
@@ -59,6 +60,12 @@ export const keyTable: readonly KeyRow[] = [
   { action: 'next_mode', keys: ['shift+tab'], label: 'Shift-Tab', says: 'next permission mode' },
   { action: 'history', keys: ['ctrl+r'], label: 'Ctrl-R', says: 'search earlier prompts' },
   { action: 'editor', keys: ['ctrl+g'], label: 'Ctrl-G', says: 'write in your own editor' },
+  {
+    action: 'paste_image',
+    keys: ['ctrl+v', 'alt+v'],
+    label: 'Ctrl-V',
+    says: 'insert the image in the clipboard; also Alt-V',
+  },
   { action: 'find', keys: ['ctrl+f'], label: 'Ctrl-F', says: 'find in the conversation' },
   { action: 'page_up', keys: ['pageUp'], label: 'PageUp', says: 'scroll up; the mouse wheel does too' },
   { action: 'page_down', keys: ['pageDown'], label: 'PageDown', says: 'scroll down' },

@@ -30,6 +30,8 @@ export interface KeysOptions {
   onEditor: () => Promise<void>
   onRedraw: () => void
   onSuspend: () => void
+  /** Inserts the image in the clipboard. */
+  onPasteImage: () => Promise<void>
 }
 
 /**
@@ -105,6 +107,8 @@ export class Keys {
         return pane.scrolling?.to('start')
       case 'redraw':
         return onRedraw()
+      case 'paste_image':
+        return this.#options.onPasteImage()
       case 'palette':
         return openers.palette()
       case 'help':

@@ -1,4 +1,5 @@
 import type { Transcript } from '@tapetree/session/view'
+import type { SessionWork } from '../views/sidebar.ts'
 import { hasNothingToShow, welcome, type PaneOptions, type Scrolling, type TranscriptPane } from './transcript-pane.ts'
 
 interface LatePaneOptions extends PaneOptions {
@@ -33,6 +34,10 @@ export class LatePane implements TranscriptPane {
     if (this.#pane) return this.#pane.render(width, rows)
     const lines = this.#loading ? [] : welcome(this.#options.theme, width)
     return this.scrolling ? Array.from({ length: Math.max(0, rows) }, (_, row) => lines[row] ?? '') : lines
+  }
+
+  work(): SessionWork {
+    return this.#pane?.work() ?? { files: [], jobs: [] }
   }
 
   lastLines(width: number): string[] {
@@ -70,6 +75,9 @@ export class LatePane implements TranscriptPane {
       },
       find: (words, options) => loaded()?.find(words, options),
       endFind: () => loaded()?.endFind(),
+      get text() {
+        return loaded()?.text
+      },
     }
   }
 }

@@ -12,6 +12,7 @@ import type { Transcript, TreeNode } from '@tapetree/session/view'
 import { describeEntry } from '../../text/describe-entry.ts'
 import { JobFeed, type JobFeedOptions } from './job-feed.ts'
 import type { JobNews, TaskNews } from '../views/item-context.ts'
+import { sidebarLines, type NamedTask, type SessionWork } from '../views/sidebar.ts'
 
 export interface SessionLinesOptions {
   session: CurrentSession
@@ -90,6 +91,31 @@ export class SessionLines {
       width,
       theme: appearance.theme,
       now: now(),
+    })
+  }
+
+  /** Beside the conversation on a wide screen. */
+  sidebar({ width, rows, work }: { width: number; rows: number; work: SessionWork }): string[] {
+    const { session, appearance } = this.#options
+    const { handle } = session
+    const { theme } = appearance
+    if (!handle) return Array.from({ length: rows }, () => '')
+    const { transcript } = handle
+    const own = handle.state('usage') ?? transcript.usage
+    return sidebarLines({
+      name: transcript.name === '' ? undefined : transcript.name,
+      folder: session.cwd,
+      branch: this.#branch.of(session.localFolder),
+      contextTokens: contextTokensOf(transcript),
+      contextWindow: this.#window(),
+      tokens: tokensOf(own),
+      cost: own.cost + this.#subagents.costOf(handle, session.cwd),
+      plan: transcript.plan,
+      work,
+      subagents: this.#subagents.all(),
+      theme,
+      width,
+      rows,
     })
   }
 
@@ -205,6 +231,20 @@ class Subagents {
     if (!child) return undefined
     const { id, cost, messageCount } = child
     return { text: 'starting', ...this.#actions.get(id), cost, messageCount }
+  }
+
+  /** The newest first. */
+  all(): NamedTask[] {
+    return this.#children
+      .map(({ id, name, status, cost, messageCount }) => ({
+        name,
+        isRunning: status !== 'idle',
+        text: 'starting',
+        ...this.#actions.get(id),
+        cost,
+        messageCount,
+      }))
+      .toReversed()
   }
 
   nameOf(sessionId: string): string | undefined {

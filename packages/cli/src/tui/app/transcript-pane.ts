@@ -2,7 +2,8 @@ import type { Transcript } from '@tapetree/session/view'
 import { truncateToWidth } from '@earendil-works/pi-tui'
 import type { Theme } from '../theme.ts'
 import type { ShownItemsOptions } from '../views/shown-items.ts'
-import type { Found } from '../views/transcript-view.ts'
+import type { SessionWork } from '../views/sidebar.ts'
+import type { Found, TranscriptView } from '../views/transcript-view.ts'
 
 /** Where the conversation is shown. */
 export interface TranscriptPane {
@@ -11,6 +12,8 @@ export interface TranscriptPane {
   update(sessionId: string, transcript: Transcript): void
   /** A scrolling pane returns as many lines as there are rows; the other returns all. */
   render(width: number, rows: number): string[]
+  /** What the session has changed and started, as far as it is loaded. */
+  work(): SessionWork
   /** What stays after the screen closes. */
   lastLines(width: number): string[]
   toggleDetails(): void
@@ -30,7 +33,11 @@ export interface Scrolling {
   /** Scrolls up to the next match and marks all in view. `wraps`: after the first one it continues at the end. */
   find(words: string, options: { wraps: boolean }): Found | undefined
   endFind(): void
+  /** What the mouse selects. Undefined until there is a conversation. */
+  readonly text: SelectableText | undefined
 }
+
+export type SelectableText = Pick<TranscriptView, 'rowAt' | 'select' | 'deselect' | 'selectedText'>
 
 export function hasNothingToShow({ path, inFlight, lastError, damage }: Transcript): boolean {
   return path.items.length === 0 && inFlight.size === 0 && lastError === null && damage.lostLines === 0

@@ -2,6 +2,7 @@ import { readFile, stat } from 'node:fs/promises'
 import { basename, extname, isAbsolute, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { harmlessLine } from '../../text/harmless.ts'
+import type { Image } from './clipboard-image.ts'
 
 const mediaTypes: Record<string, string> = {
   '.png': 'image/png',
@@ -16,13 +17,9 @@ const maxBytes = 20 * 1024 * 1024
 export interface ImagesOptions {
   cwd: string
   home: string
+  env: NodeJS.ProcessEnv
   /** Stores an image in the session and returns its id. */
   keep: (image: Image) => Promise<string>
-}
-
-interface Image {
-  bytes: Uint8Array
-  mediaType: string
 }
 
 /** The images of the current draft. Each has a placeholder in the text; without its placeholder it is not sent. */
@@ -43,9 +40,19 @@ export class Images {
     if (!found?.isFile()) return undefined
     const name = harmlessLine(basename(path))
     if (found.size > maxBytes) throw new Error(`${name} has ${found.size} bytes; the limit for images is ${maxBytes}.`)
-    const bytes = await readFile(path)
+    return this.#mark(name, { bytes: await readFile(path), mediaType })
+  }
+
+  /** The placeholder of the image in the clipboard of this machine; undefined if there is none. */
+  async attachClipboard(): Promise<string | undefined> {
+    const { clipboardImage } = await import('./clipboard-image.ts')
+    const image = await clipboardImage({ env: this.#options.env, maxBytes })
+    return image && this.#mark('from the clipboard', image)
+  }
+
+  #mark(name: string, image: Image): string {
     const mark = `[image ${this.#marked.size + 1}: ${name}]`
-    this.#marked.set(mark, { bytes, mediaType })
+    this.#marked.set(mark, image)
     return mark
   }
 

@@ -2,7 +2,7 @@ import type { Token, Tokens } from '@earendil-works/pi-tui'
 import { displayWidth } from '../../text/display-width.ts'
 import type { Highlighter } from './highlight.ts'
 import type { Style, Theme } from '../theme.ts'
-import { inside, wrapLine, textOf, type Span, type StyledLine } from './wrap-line.ts'
+import { inside, wrapLine, textOf, withoutJoins, type Span, type StyledLine } from './wrap-line.ts'
 
 export interface BlockOptions {
   theme: Theme
@@ -246,7 +246,7 @@ function rowLines(row: StyledLine[][], { widths, align, bar }: RowLayout): Style
   const height = Math.max(1, ...wrapped.map((lines) => lines.length))
   return Array.from({ length: height }, (_, index) =>
     wrapped.flatMap((lines, column) => {
-      const line = lines[index] ?? []
+      const line = withoutJoins(lines[index] ?? [])
       const free = (widths[column] ?? narrowest) - displayWidth(textOf(line))
       const before = align[column] === 'right' ? free : align[column] === 'center' ? Math.floor(free / 2) : 0
       return [...(column === 0 ? [] : [bar]), space(before), ...line, space(free - before)]

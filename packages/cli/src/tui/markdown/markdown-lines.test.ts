@@ -6,8 +6,11 @@ import { shownText } from './shown-text.ts'
 const plain = themeFor({ theme: 'dark', color: false })
 const dark = themeFor({ theme: 'dark', color: true })
 
+/** Where a wrapped line continues: nothing that one sees. */
+const joins = /\u001b\[2[58]m/g
+
 function draw(markdown: string, width = 40): string {
-  return `\n${markdownLines(markdown, { theme: plain, width }).join('\n')}\n`
+  return `\n${markdownLines(markdown, { theme: plain, width }).join('\n').replaceAll(joins, '')}\n`
 }
 
 test('headings, paragraphs, lists, quotations, rules and code follow one another', () => {

@@ -90,7 +90,8 @@ test('text nested too deeply stays plain to its end', () => {
   const streaming = new StreamingMarkdown({ theme: plain, width: 40 })
   let lines: string[] = []
   for (let end = 1; end <= text.length; end++) lines = streaming.lines(text.slice(0, end))
-  expect(lines).toEqual(['Title', '═════', '', '>'.repeat(40), `${'>'.repeat(10)} a`, '', '', '  b **c**', '', 'end'])
+  const bare = lines.map((line) => line.replaceAll(/\u001b\[25m/g, ''))
+  expect(bare).toEqual(['Title', '═════', '', '>'.repeat(40), `${'>'.repeat(10)} a`, '', '', '  b **c**', '', 'end'])
 })
 
 test('text added to a very long list is plain until the list is rendered again', () => {

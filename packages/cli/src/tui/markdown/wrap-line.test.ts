@@ -2,7 +2,7 @@ import { visibleWidth } from '@earendil-works/pi-tui'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { fitText } from '../../text/display-width.ts'
-import { hardWrapLine, hardWrapRows, paint, textOf, wrapLine } from './wrap-line.ts'
+import { hardWrapLine, hardWrapRows, joinOf, paint, textOf, withoutJoins, wrapLine } from './wrap-line.ts'
 
 function wrap(text: string, width: number): string[] {
   return wrapLine([{ text }], width).map(textOf)
@@ -22,7 +22,14 @@ test('a line is wrapped at spaces, between wide characters, and inside a word th
 test('each part of a wrapped line opens and closes its own color', () => {
   const red = (text: string): string => `<r>${text}</r>`
   const lines = wrapLine([{ text: 'plain ' }, { text: 'red words here', style: red }], 10)
-  expect(lines.map(paint)).toEqual(['plain <r>red</r>', '<r>words here</r>'])
+  expect(lines.map(paint)).toEqual(['plain <r>red</r>', '\u001b[28m<r>words here</r>'])
+})
+
+test('a painted row says where it continues the row above, and whether a space stood between', () => {
+  const rows = [...wrapLine([{ text: 'two words' }], 5), ...hardWrapLine([{ text: 'abcdef' }], 4)]
+  const painted = rows.map((row) => paint([{ text: '  ' }, ...row]))
+  expect(painted.map(joinOf)).toEqual([undefined, { at: 2, between: ' ' }, undefined, { at: 2, between: '' }])
+  expect(rows.map((row) => joinOf(paint(withoutJoins(row))))).toEqual([undefined, undefined, undefined, undefined])
 })
 
 test('no line is too wide, and no word is lost', () => {

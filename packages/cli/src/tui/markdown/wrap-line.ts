@@ -6,7 +6,11 @@ export function wrapLine(line: StyledLine, width: number): StyledLine[] {
   const text = textOf(line)
   if (fits(text, width)) return [line]
   const pieces = new LineBreaker(text, Math.max(1, width)).pieces()
-  return pieces.map(({ start, end }) => sliceLine(line, start, end))
+  return pieces.map(({ start, end }, index) => {
+    const before = pieces[index - 1]
+    const row = sliceLine(line, start, end)
+    return before ? [{ text: '', joins: before.end < start ? 'space' : 'word' }, ...row] : row
+  })
 }
 
 function fits(text: string, width: number): boolean {
@@ -99,13 +103,18 @@ export function hardWrapLine(line: StyledLine, width: number): StyledLine[] {
   let used = 0
   forEachGrapheme(text, (grapheme) => {
     if (used > 0 && used + grapheme.width > width) {
-      rows.push(sliceLine(line, start, grapheme.start))
+      rows.push(hardRow(line, start, grapheme.start))
       ;({ start } = grapheme)
       used = 0
     }
     used += grapheme.width
   })
-  return [...rows, sliceLine(line, start, text.length)]
+  return [...rows, hardRow(line, start, text.length)]
+}
+
+function hardRow(line: StyledLine, start: number, end: number): StyledLine {
+  const row = sliceLine(line, start, end)
+  return start === 0 ? row : [{ text: '', joins: 'word' }, ...row]
 }
 
 /** How many rows `hardWrapLine` makes of a text, without making them. */
@@ -142,13 +151,31 @@ export function sliceLine(line: StyledLine, start: number, end: number): StyledL
 export interface Span {
   readonly text: string
   readonly style?: Style | undefined
+  /** Wrapping broke the line here, at a space or in a word: what follows continues the row above. Its text is empty. */
+  readonly joins?: 'space' | 'word'
 }
 
 export type StyledLine = readonly Span[]
 
 /** Opens and closes each span separately: no color runs over the end of a line. */
 export function paint(line: StyledLine): string {
-  return line.map(({ text, style }) => (style ? style(text) : text)).join('')
+  return line.map(({ text, style, joins }) => (joins ? joinCodes[joins] : style ? style(text) : text)).join('')
+}
+
+/** Codes that change nothing at the beginning of a text, and survive in a painted row: copied text has no line break there. */
+const joinCodes = { space: '\u001b[28m', word: '\u001b[25m' } as const
+
+/** Where the text of a painted row begins that continues the row above, and what stood between them. */
+export function joinOf(row: string): { at: number; between: string } | undefined {
+  const at = row.search(joinCode)
+  return at < 0 ? undefined : { at, between: row.startsWith(joinCodes.space, at) ? ' ' : '' }
+}
+
+const joinCode = /\u001b\[2[58]m/
+
+/** For rows beside others, such as the cells of a table. */
+export function withoutJoins(line: StyledLine): StyledLine {
+  return line.filter(({ joins }) => !joins)
 }
 
 export function textOf(line: StyledLine): string {

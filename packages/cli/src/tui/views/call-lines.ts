@@ -79,7 +79,7 @@ export function indentedBody({ lines, hidden, hiddenAt }: CallBody, { theme, isU
   const room = width - indent.length
   const short = isUnfolded ? lines : lines.map((line) => fitLine(line, room * foldedRows))
   const rows = short.flatMap((line) => wrapLine(line, room))
-  const shown = rows.map((row) => indent + paint(row.map(({ text, style = theme.muted }) => ({ text, style }))))
+  const shown = rows.map((row) => indent + paint(row.map((span) => ({ style: theme.muted, ...span }))))
   if (hidden === 0) return shown
   const where = hiddenAt === 'start' ? 'above' : 'below'
   const note = indent + theme.muted(fitText(`… ${counted(hidden, 'more line')} ${where}`, room))

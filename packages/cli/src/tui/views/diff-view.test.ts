@@ -3,6 +3,7 @@ import { diffTexts } from '../../text/line-diff.ts'
 import { displayWidth } from '../../text/display-width.ts'
 import { Highlighter } from '../markdown/highlight.ts'
 import { themeFor } from '../theme.ts'
+import { plainRow } from './copied-rows.ts'
 import { DiffView } from './diff-view.ts'
 
 const plain = themeFor({ theme: 'dark', color: false })
@@ -76,7 +77,7 @@ test('no row is wider than its place, nothing is lost, and any part equals that 
       expect(view.render(width, { from, to: from + 5 })).toEqual(rows.slice(from, from + 5))
     }
   }
-  const letters = new DiffView([long], { theme: plain }).render(20).join('').replaceAll(/\s/g, '')
+  const letters = new DiffView([long], { theme: plain }).render(20).map(plainRow).join('').replaceAll(/\s/g, '')
   expect(letters).toContain(`${text}y`.replaceAll(/\s/g, '').slice(0, 12))
 })
 

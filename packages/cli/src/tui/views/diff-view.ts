@@ -14,6 +14,7 @@ import {
   hardWrapRows,
   paint,
   sliceLine,
+  withoutJoins,
   textOf,
   type Span,
   type StyledLine,
@@ -145,7 +146,11 @@ export class DiffView {
         const { left, right } = block.pair
         const half = halfOf(width)
         const [old, now] = [left, right].map((line, side) =>
-          line ? this.#side(block, line, half, side === 0 ? 'old' : 'new').map(paint) : [],
+          line
+            ? this.#side(block, line, half, side === 0 ? 'old' : 'new')
+                .map(withoutJoins)
+                .map(paint)
+            : [],
         )
         const height = Math.max(old?.length ?? 0, now?.length ?? 0)
         return Array.from({ length: height }, (_, row) => {

@@ -16,7 +16,7 @@ function draw(talk: Talk, context: Partial<ItemContext> = {}, width = 60): strin
 
 function drawItem(item: TranscriptItem, context: Partial<ItemContext>, width: number): string {
   return renderItem(item, { theme, ...context })(width)
-    .map((line) => line.trimEnd())
+    .map((line) => line.replaceAll(/\u001b\[2[58]m/g, '').trimEnd())
     .join('\n')
 }
 

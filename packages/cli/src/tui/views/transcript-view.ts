@@ -5,6 +5,7 @@ import { ShownItems, type ShownItemsOptions } from './shown-items.ts'
 import { callArgument, contentText } from '../../text/content-text.ts'
 import { fitText, padded } from '../../text/display-width.ts'
 import { shownWords } from '../markdown/shown-text.ts'
+import { copiedText, markColumns, markOffsets, plainRow } from './copied-rows.ts'
 
 export interface TranscriptViewOptions {
   theme: Theme
@@ -29,6 +30,7 @@ export class TranscriptView implements Component {
   #found: string | undefined
   /** What is searched for, marked wherever it is in view. */
   #mark: RegExp | undefined
+  #selection: Selection | undefined
 
   constructor(options: TranscriptViewOptions) {
     this.#options = options
@@ -80,6 +82,7 @@ export class TranscriptView implements Component {
 
   /** Folds or unfolds reasoning and tool output. */
   toggleDetails(): void {
+    this.#selection = undefined
     this.#shown.toggle()
   }
 
@@ -122,12 +125,54 @@ export class TranscriptView implements Component {
     this.#shown.forget()
   }
 
+  /** What is drawn in a row of the window; at its edge if the row is outside, or empty. */
+  rowAt(windowRow: number): TextRow | undefined {
+    let { index, row } = this.#scroll.place(this.#window)
+    let left = Math.min(Math.max(0, windowRow), this.#window.rows - 1)
+    for (; index < this.#shown.count; index++, row = 0) {
+      const lines = this.#linesAt(index)
+      if (row + left < lines.length) return this.#rowOf(index, row + left)
+      left -= lines.length - row
+    }
+    for (index--; index >= 0; index--) {
+      const last = this.#linesAt(index).length - 1
+      if (last >= 0) return this.#rowOf(index, last)
+    }
+    return undefined
+  }
+
+  /** Selects the text between two cells, both included, in any order. It stays selected where it moves, and until it changes. */
+  select(anchor: TextCell, focus: TextCell): void {
+    const isForward = this.#isBefore(anchor, focus)
+    this.#selection = isForward ? { from: anchor, to: focus } : { from: focus, to: anchor }
+  }
+
+  deselect(): void {
+    this.#selection = undefined
+  }
+
+  /** Without the line breaks that are only here because the window is narrow. */
+  get selectedText(): string {
+    const selection = this.#settledSelection()
+    if (!selection) return ''
+    const { from, to } = selection
+    const [first, last] = [this.#indexOf(from.id), this.#indexOf(to.id)]
+    const rows: string[] = []
+    for (let index = first; index <= last; index++) {
+      const lines = this.#linesAt(index)
+      const [start, end] = [index === first ? from.row : 0, index === last ? to.row + 1 : lines.length]
+      for (const line of lines.slice(start, end)) rows.push(line)
+    }
+    return copiedText(rows, { from: from.column, to: to.column + 1 })
+  }
+
   /** As many lines as it has rows. */
   render(width: number): string[] {
+    if (this.#window.width !== Math.max(narrowest, width)) this.#selection = undefined
     this.#window = { ...this.#window, width: Math.max(narrowest, width) }
     const { rows } = this.#window
     const mark = this.#mark
-    const lines = this.#visibleLines().map((line) => (mark ? markedLine(line, mark) : line))
+    const lines = this.#selected(this.#visibleLines()).map((line) => (mark ? markedLine(line, mark) : line))
     while (lines.length < rows) lines.push('')
     const prompt = this.#promptAbove()
     if (prompt !== undefined) lines[0] = prompt
@@ -150,6 +195,60 @@ export class TranscriptView implements Component {
       return this.#visibleLines()
     }
     return lines
+  }
+
+  #linesAt(index: number): readonly string[] {
+    return this.#shown.linesAt(index, this.#window.width)
+  }
+
+  #rowOf(index: number, row: number): TextRow {
+    const line = this.#linesAt(index)[row] ?? ''
+    return { id: this.#shown.idAt(index) ?? tailId, row, text: plainRow(line) }
+  }
+
+  #indexOf(id: string): number {
+    return id === tailId ? this.#shown.count - 1 : this.#shown.indexOf(id)
+  }
+
+  #isBefore(one: TextCell, other: TextCell): boolean {
+    const apart = this.#indexOf(one.id) - this.#indexOf(other.id) || one.row - other.row
+    return apart < 0 || (apart === 0 && one.column <= other.column)
+  }
+
+  /** Finds the selected text again when rows were added or removed above it. Undefined if it is gone. */
+  #settledSelection(): Selection | undefined {
+    const { from, to } = this.#selection ?? {}
+    const [first, last] = [from && this.#settled(from), to && this.#settled(to)]
+    this.#selection = first && last && { from: first, to: last }
+    return this.#selection
+  }
+
+  #settled(cell: TextCell): TextCell | undefined {
+    const index = this.#indexOf(cell.id)
+    const lines = index < 0 ? [] : this.#linesAt(index)
+    // A row that grows, because its text is being written, is the same row.
+    const isThere = (row: number): boolean => plainRow(lines[row] ?? '').startsWith(cell.text)
+    if (lines.length > cell.row && isThere(cell.row)) return cell
+    const rows = lines.flatMap((_, row) => (cell.text !== '' && isThere(row) ? [row] : []))
+    const [nearest] = rows.toSorted((one, other) => Math.abs(one - cell.row) - Math.abs(other - cell.row))
+    return nearest === undefined ? undefined : { ...cell, row: nearest }
+  }
+
+  #selected(lines: string[]): string[] {
+    const selection = this.#settledSelection()
+    if (!selection) return lines
+    const { from, to } = selection
+    let { index, row } = this.#scroll.place(this.#window)
+    const [first, last] = [this.#indexOf(from.id), this.#indexOf(to.id)]
+    return lines.map((line) => {
+      while (row >= this.#linesAt(index).length && index < this.#shown.count) [index, row] = [index + 1, 0]
+      const isAfter = index > first || (index === first && row >= from.row)
+      const isUntil = index < last || (index === last && row <= to.row)
+      const start = index === first && row === from.row ? from.column : 0
+      const end = index === last && row === to.row ? to.column + 1 : Infinity
+      row++
+      return isAfter && isUntil ? markColumns(line, { from: start, to: end }) : line
+    })
   }
 
   /** The message of the user whose answer is in view, while it is above the window itself. */
@@ -188,52 +287,44 @@ export class TranscriptView implements Component {
   }
 }
 
+/** One row of the conversation, wherever it is scrolled to. */
+export interface TextRow {
+  /** Of its item, and which row of that it is. */
+  id: string
+  row: number
+  text: string
+}
+
+export interface TextCell extends TextRow {
+  column: number
+}
+
+interface Selection {
+  from: TextCell
+  to: TextCell
+}
+
 /** A match of a search: its number, counted from the newest message, and how many messages match. */
 export interface Found {
   number: number
   count: number
 }
 
-const [markStart, markEnd] = ['\u001b[7m', '\u001b[27m']
-
 /** Reverses the colors of all matches in a styled line. */
 function markedLine(line: string, mark: RegExp): string {
-  const pieces = line.split(colorsApart)
-  const text = pieces.filter((_, index) => index % 2 === 0).join('')
-  const matches = [...text.matchAll(mark)].map(({ 0: match, index }) => ({ from: index, to: index + match.length }))
-  if (matches.length === 0) return line
-  let at = 0
-  return pieces
-    .map((piece, index) => {
-      const isInside = matches.some(({ from, to }) => from < at && at < to)
-      // A color within a match may end the mark.
-      if (index % 2 === 1) return isInside ? `${piece}${markStart}` : piece
-      const start = at
-      at += piece.length
-      return markedPiece(
-        piece,
-        matches.map(({ from, to }) => ({ from: from - start, to: to - start })),
-      )
-    })
-    .join('')
-}
-
-function markedPiece(piece: string, matches: readonly { from: number; to: number }[]): string {
-  let [marked, at] = ['', 0]
-  for (const { from, to } of matches) {
-    const [start, end] = [Math.max(at, from), Math.min(piece.length, to)]
-    if (end <= start) continue
-    marked += `${piece.slice(at, start)}${markStart}${piece.slice(start, end)}${markEnd}`
-    at = end
-  }
-  return marked + piece.slice(at)
+  const matches = [...line.replaceAll(colors, '').matchAll(mark)]
+  return markOffsets(
+    line,
+    matches.map(({ 0: match, index }) => ({ from: index, to: index + match.length })),
+  )
 }
 
 const narrowest = 12
+/** What comes after the last item: the state of the run. */
+const tailId = ' after the items'
 /** In a lower window every row is needed. */
 const leastForPrompt = 8
 const colors = /\u001b\[[0-9;]*m/g
-const colorsApart = /(\u001b\[[0-9;]*m)/
 
 /** The full text of an item, for searching. Not harmless. */
 function itemWords(item: TranscriptItem): string {
