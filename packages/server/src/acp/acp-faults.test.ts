@@ -227,6 +227,16 @@ test('an agent that floods a turn is stopped, and the run says so', async () => 
   expect(log.join('').length).toBeLessThan(20 * 1024 * 1024)
 })
 
+test('answers to questions that nobody asked are dropped, and nothing is written about them', async () => {
+  const written = vi.spyOn(console, 'error').mockImplementation(() => undefined)
+  cleanUps.push(() => written.mockRestore())
+  const { live } = await serve()
+  const answer = (id: unknown): string => `${JSON.stringify({ jsonrpc: '2.0', id, result: {} })}\n`
+  await prompt(live, { do: 'garbage', text: answer(999) + answer('word') + answer(null) }, say('Fine.'))
+  expect((await idle(live)).slice(-2)).toEqual(['assistant: Fine.', 'run_end completed'])
+  expect(written).not.toHaveBeenCalled()
+})
+
 test('output that is no message does not end a turn; a message without an end does, and the agent is started again', async () => {
   const { live } = await serve()
   await prompt(live, { do: 'garbage', text: 'debug: hello\n[1, 2]\n' }, say('Fine.'))

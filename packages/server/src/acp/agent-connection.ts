@@ -244,10 +244,12 @@ export class AgentConnection {
     const { readable, writable } = this.#sdk.ndJsonStream(output, input, { maxMessageBytes })
     const { methods } = this.#sdk
     const writer = writable.getWriter()
+    const asked = new Set<JsonRpcId>()
     const sent = new WritableStream<AnyMessage>({
       write: (message) => {
-        if ('method' in message && message.method === methods.agent.session.prompt && 'id' in message) {
-          this.#promptId = message.id
+        if ('method' in message && 'id' in message) {
+          asked.add(message.id)
+          if (message.method === methods.agent.session.prompt) this.#promptId = message.id
         }
         return writer.write(message)
       },
@@ -257,7 +259,11 @@ export class AgentConnection {
     const received = new TransformStream<AnyMessage, AnyMessage>({
       transform: (message, controller) => {
         if ('method' in message && message.method === methods.client.session.update) return this.#take(message.params)
-        if (!('method' in message) && message.id === this.#promptId) this.#promptId = undefined
+        if (!('method' in message)) {
+          // The SDK would write about an answer that nobody waits for to stderr.
+          if (!asked.delete(message.id)) return
+          if (message.id === this.#promptId) this.#promptId = undefined
+        }
         controller.enqueue(message)
       },
     })
