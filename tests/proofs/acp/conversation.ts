@@ -28,7 +28,7 @@ export interface ConversationResult {
   figures: Record<'turns' | 'calls' | 'agents' | 'kills' | 'restarts' | 'commands' | 'frames' | 'lines', number>
 }
 
-const restMs = 60_000
+const restMs = 120_000
 /** A run without a new line for so long is cancelled at the end. */
 const patienceMs = 250
 
@@ -127,6 +127,9 @@ class Conversation {
     this.#stalled.clear()
     if (!(await this.#waitUntil(() => this.#isAtRest(this.#screens), help)))
       this.#referee.wrong('I4', `a stalled screen did not catch up: ${this.#restlessness()}`)
+    // Who has said nothing for the time of a lease is not there.
+    for (const screen of this.#screens) void screen.ping()
+    await this.#waitUntil(() => this.#screens.every(({ state }) => this.#knowsAll(state)))
   }
 
   async judge(): Promise<ConversationResult> {
@@ -140,11 +143,9 @@ class Conversation {
       referee.wrong('I4', `${screen.id} does not show the log: ${difference}`)
       if (screen.isFromSnapshot) referee.wrong('I12', `${screen.id} began with a snapshot: ${difference}`)
     }
-    const present = JSON.stringify(this.#screens.map(({ id }) => id).toSorted())
     for (const { id, state } of this.#screens) {
-      const there = (state.get('presence')?.value ?? []) as { id: string }[]
-      const known = JSON.stringify(there.map((each) => each.id).toSorted())
-      if (known !== present) referee.wrong('I14', `${id} thinks that ${known} are there, and not ${present}`)
+      const known = JSON.stringify(state.get('presence')?.value)
+      if (!this.#knowsAll(state)) referee.wrong('I14', `${id} thinks that ${known} are there, and not all screens`)
     }
     for (const [seq, text] of referee.seen)
       if (lines[seq - 1] !== text) referee.wrong('I2', `line ${seq} was sent, and is not the one in the log`)
@@ -296,6 +297,13 @@ class Conversation {
       return { id, isAttached, seq: cursor?.seq, open, state: state.get('run')?.value, waiting, permissions, run }
     })
     return JSON.stringify(states[0]).slice(0, 1500)
+  }
+
+  #knowsAll(state: WireScreen['state']): boolean {
+    const there = (state.get('presence')?.value ?? []) as { id: string }[]
+    return (
+      there.length === this.#screens.length && this.#screens.every(({ id }) => there.some((each) => each.id === id))
+    )
   }
 
   #checkBuffers(): void {

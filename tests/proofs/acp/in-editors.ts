@@ -18,7 +18,7 @@ export interface EditorsResult {
   figures: Record<'editors' | 'editorKills' | 'prompts' | 'cancels' | 'lines', number>
 }
 
-const restMs = 60_000
+const restMs = 120_000
 /** What waits is delivered within this time, or after the next prompt. */
 const queuedMs = 2000
 const { session: sessionMethods } = methods.agent
