@@ -25,5 +25,6 @@ export {
   type ExtensionSource,
 } from './extensions/extension-host.ts'
 export { defaultExtensionLimits, type ExtensionLimits, type ExtensionProblem } from './extensions/loaded-extension.ts'
+export type { PromptChanges, TurnChanges } from './run/hooks.ts'
 export type { TrustedModules } from './extensions/trusted-modules.ts'
 export type { BoxProgram, OwnProgram, ProgramBox } from './tools/commands/program-box.ts'

@@ -6,8 +6,6 @@ export {
   type BeforeCompact,
   type Hooks,
   type HookSession,
-  type PromptChanges,
-  type TurnChanges,
   type TurnEvent,
 } from './run/hooks.ts'
 export { readLiveDraft } from './run/draft.ts'
@@ -34,6 +32,7 @@ export { parseShellInput, type ShellInput } from './agent/shell.ts'
 export { buildSystemPrompt, type StableEnvironment, type SystemPromptParts } from './prompt/system-prompt.ts'
 export type { PromptStart } from './agent/subagents.ts'
 export type { Subscribable } from './agent/events.ts'
+export { BackgroundCompaction } from './summary/background-compaction.ts'
 export type { BranchSummaryInput, BranchSummaryOutcome } from './summary/branch-summary.ts'
 export type { CompactionInput } from './summary/compaction.ts'
 export type { ToolStart } from './run/resume.ts'

@@ -12,7 +12,8 @@ export const behavior = [
     id: 'agent-session/6.1 threshold',
     says: 'Usage above the threshold triggers compaction.',
     lines: { '6.1. Auto-Compaction': ['05ab7447'] },
-    settled: 'Compaction runs within the run, before the next request.',
+    settled:
+      'The summary is begun in the background before the window is full, and appended before a later request; a run that reaches the end of its context waits for it.',
   },
   {
     id: 'agent-session/6.1 overflow-error-removed',

@@ -1,9 +1,9 @@
-import { onlyModel } from '@tapetree/agent'
+import { onlyModel, type Model } from '@tapetree/agent'
 import { anthropic } from '@tapetree/agent/models/anthropic'
 import { script, scriptedModel, startFakeProvider } from '@tapetree/agent/testing'
 import { expect, onTestFinished } from 'vitest'
 import { verifies } from '../../support/verifies.ts'
-import { finish, linesOf, openAgent, pathOf } from './opened-agent.ts'
+import { door, finish, linesOf, openAgent, pathOf } from './opened-agent.ts'
 
 const long = 'some words to sum up, '.repeat(50)
 const retry = { maxRetries: 3, baseMs: 1000, capMs: 60_000, longestRetryAfterMs: 600_000, jitter: 0 }
@@ -50,6 +50,50 @@ verifies(
       { type: 'auto_compaction_start', runId, reason: 'overflow' },
       { type: 'auto_compaction_end', runId, reason: 'overflow', outcome: 'compacted' },
     ])
+  },
+)
+
+verifies(
+  ['agent-session/6.1 threshold', 'session-manager/11.1 when-to-compact'],
+  'a context above the threshold is summarized in the background while the agent answers, and the next request begins with the summary',
+  async () => {
+    const { pass, reached, open } = door()
+    const turns = scriptedModel(
+      script()
+        .text(long)
+        .usage({ inputTokens: 2500, outputTokens: 1, totalTokens: 2501 })
+        .step()
+        .text('At once.')
+        .usage({ inputTokens: 2600, outputTokens: 1, totalTokens: 2601 })
+        .step()
+        .text('Go on.'),
+      small,
+    )
+    const summaries = scriptedModel(script().do(pass).text('They spoke at length.'), small)
+    const model: Model = {
+      ...{ provider: turns.provider, id: turns.id, api: turns.api, limits: turns.limits },
+      prepare: (request) => (request.system === 'You are a test.' ? turns : summaries).prepare(request),
+    }
+    const { agent, events } = await openAgent({ models: onlyModel(model), tools: [turns.tool('read')] })
+    await finish(agent, long)
+    // The answer does not wait for the summary.
+    expect(await finish(agent, 'more')).toMatchObject({ outcome: 'completed' })
+    await reached
+    expect(linesOf(events, 'compaction')).toEqual([])
+    const paid = new Promise<void>((resolve) => {
+      agent.subscribe((event) => {
+        if (event.type === 'line' && event.committed.line.type === 'usage') setImmediate(resolve)
+      })
+    })
+    open()
+    await paid
+    await finish(agent, 'and more')
+    expect(linesOf(events, 'compaction')).toMatchObject([
+      { compaction: { summary: 'They spoke at length.' }, request: { adapter: 'scripted' } },
+    ])
+    expect(linesOf(events, 'usage')).toMatchObject([{ usage: { purpose: 'compaction' } }])
+    expect(JSON.stringify(turns.requests.at(-1)?.messages[0])).toContain('They spoke at length.')
+    expect(turns.requests.at(-1)?.messages.at(-1)).toMatchObject({ content: [{ text: { content: 'and more' } }] })
   },
 )
 

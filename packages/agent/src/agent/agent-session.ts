@@ -297,6 +297,7 @@ export class AgentSession {
       const asked = { reason: 'manual' as const, ...(instructions !== undefined && { instructions }) }
       const before = await this.#hooks.beforeCompact(asked, signal)
       if (before.cancelledBy !== undefined) return { type: 'nothing-to-cut' }
+      await this.#open.stopBackground()
       return compact({
         session,
         model: choice.model,

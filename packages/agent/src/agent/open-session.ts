@@ -158,6 +158,7 @@ export class OpenSession {
       settings: { ...defaultRunSettings, ...settings?.() },
       observe: (event) => this.slot.tell(event),
       hooks: this.hooks,
+      background: this.#shared.background,
       ...(files && { files }),
       ...(environmentChanges && { environmentChanges }),
       ...(diagnostics && { diagnostics }),
@@ -250,11 +251,17 @@ export class OpenSession {
   /** Stops what this agent session runs. Runs of other agent sessions continue. */
   async close(): Promise<void> {
     await Promise.all([this.slot.leave(), this.commands.stop()])
+    await this.stopBackground()
     const { isLast } = this.#leave()
     if (isLast) await this.#shared.closeJobs()
     await this.#sandbox?.close()
     await this.files?.close()
     await this.session.close()
+  }
+
+  /** Discards the summary that is being made in the background. The next run makes it again. */
+  stopBackground(): Promise<void> {
+    return this.#shared.background.stop()
   }
 
   /** Counts the commands that a resumed run reattaches to among those that run here. */
@@ -276,7 +283,7 @@ export class OpenSession {
     const left = new SessionSuspended()
     this.#leaving.abort(left)
     const run = Promise.race([this.slot.suspend(), this.#onlyRepeatableRun()])
-    await within(finishMs, clock, Promise.all([run, this.commands.stop()]))
+    await within(finishMs, clock, Promise.all([run, this.commands.stop(), this.stopBackground()]))
     // Only a process on this machine can reattach to a command that is running here.
     const isContinuedHere =
       !this.#options.remote && this.#runningCalls.tools.some((tool) => this.#replays().get(tool) === 'reattach')

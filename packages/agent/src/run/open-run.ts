@@ -43,6 +43,8 @@ export class OpenRun {
   systemPrompt: string | undefined
   /** A compaction freed too little or was cancelled: none is tried again before the context overflows. */
   isCompactionFutile = false
+  /** A summary in the background freed too little or failed: none is begun again in this run. */
+  isHeadStartFutile = false
   readonly #spending: Spending
   readonly #repetition = new Repetition()
   readonly #calls = new Map<string, ToolUse>()

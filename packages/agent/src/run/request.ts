@@ -1,6 +1,12 @@
 import { ModelError, thinkingLevels, type ModelRequest, type ThinkingLevel } from '../models/model.ts'
 import { inlineImages } from '../prompt/images.ts'
-import { compact, needsCompaction, type CompactionReason } from '../summary/compaction.ts'
+import {
+  compact,
+  keepCompaction,
+  needsCompaction,
+  needsHeadStart,
+  type CompactionReason,
+} from '../summary/compaction.ts'
 import { contextSize } from '../summary/context-size.ts'
 import { toolsByName, type OpenRun } from './open-run.ts'
 import { systemChanges } from './prepare-run.ts'
@@ -11,15 +17,19 @@ export interface LoopRequest extends ModelRequest {
   changedBy?: string[]
 }
 
-/** The next request to the model. Compacts first if the context is nearly full. */
+/** The next request to the model. Compacts first if the context is nearly full, and begins a summary in the background before that. */
 export async function requestOf(open: OpenRun): Promise<LoopRequest> {
   const { session, settings } = open.deps
-  if (await isNearlyFull(open)) {
-    await compactInTime(open)
+  if (open.deps.background?.isReady) await takeBackground(open)
+  let level = await fillLevel(open)
+  if (level === 'nearly-full') {
+    if (open.deps.background?.isBegun && (await takeBackground(open))) level = await fillLevel(open)
+    if (level === 'nearly-full') await compactInTime(open)
     // Compacting takes time: deliver the steers that came meanwhile.
     await deliverSteers(open)
   }
   await renewTools(open)
+  if (level === 'head-start') await beginInBackground(open)
   const leafId = open.head
   const context = await session.getContext({ leafId, reasoning: settings.reasoning })
   const given = context.messages.map(({ message }) => message)
@@ -50,7 +60,7 @@ export async function deliverSteers(open: OpenRun): Promise<boolean> {
 /** Compacts the context of a run. Returns false if that freed too little, or an extension cancelled it. */
 export async function compactRun(open: OpenRun, reason: CompactionReason): Promise<boolean> {
   const { runId, model, signal, hooks } = open
-  const { session, settings, observe } = open.deps
+  const { session, settings, observe, background } = open.deps
   const before = await hooks.beforeCompact({ reason }, signal)
   if (before.cancelledBy !== undefined) {
     open.isCompactionFutile = true
@@ -59,6 +69,8 @@ export async function compactRun(open: OpenRun, reason: CompactionReason): Promi
   observe({ type: 'auto_compaction_start', runId, reason })
   let outcome: 'compacted' | 'futile' | 'failed' = 'failed'
   try {
+    // It would be superseded.
+    await background?.stop()
     const compacted = await compact({
       session,
       model,
@@ -78,11 +90,51 @@ export async function compactRun(open: OpenRun, reason: CompactionReason): Promi
   }
 }
 
-async function isNearlyFull({ deps, model, isCompactionFutile }: OpenRun): Promise<boolean> {
-  const { session, settings } = deps
-  if (isCompactionFutile || !settings.compaction.isEnabled) return false
-  const tokens = await contextSize(session)
-  return needsCompaction({ tokens, limits: model.limits, settings: settings.compaction })
+/** How full the context is: `head-start` if a summary should be begun in the background. */
+async function fillLevel(open: OpenRun): Promise<'free' | 'head-start' | 'nearly-full'> {
+  const { session, settings, background } = open.deps
+  const { limits } = open.model
+  const mayBegin = background !== undefined && !background.isBegun && !open.isHeadStartFutile
+  if (!settings.compaction.isEnabled || (open.isCompactionFutile && !mayBegin)) return 'free'
+  const context = { tokens: await contextSize(session), limits, settings: settings.compaction }
+  if (!open.isCompactionFutile && needsCompaction(context)) return 'nearly-full'
+  return mayBegin && !open.isCompactionFutile && needsHeadStart(context) ? 'head-start' : 'free'
+}
+
+/** Begins a summary that the run does not wait for. */
+async function beginInBackground(open: OpenRun): Promise<void> {
+  const { model, signal, hooks, head: headId } = open
+  const { session, settings, background } = open.deps
+  const { instructions, cancelledBy } = await hooks.beforeCompact({ reason: 'threshold' }, signal)
+  if (cancelledBy !== undefined) {
+    open.isHeadStartFutile = true
+    return
+  }
+  background?.begin({
+    ...{ session, model, headId, settings: settings.compaction, reason: 'threshold', signal },
+    ...(instructions !== undefined && { instructions }),
+  })
+}
+
+/** Appends the summary of the background, and waits for it if necessary. Returns false if there is none, or the path has changed. */
+async function takeBackground(open: OpenRun): Promise<boolean> {
+  const { runId } = open
+  const { session, background, observe } = open.deps
+  observe({ type: 'auto_compaction_start', runId, reason: 'threshold' })
+  let outcome: 'compacted' | 'futile' | 'failed' = 'failed'
+  try {
+    const made = await background?.take()
+    open.signal.throwIfAborted()
+    if (made?.type === 'useless') outcome = 'futile'
+    if (made?.type === 'useless' || made?.type === 'failed') open.isHeadStartFutile = true
+    const kept = made?.type === 'prepared' && (await keepCompaction(made.prepared, { session }))
+    if (!kept || kept.type !== 'compacted') return false
+    outcome = 'compacted'
+    open.head = kept.entryId
+    return true
+  } finally {
+    observe({ type: 'auto_compaction_end', runId, reason: 'threshold', outcome })
+  }
 }
 
 /** If compacting fails, the request is sent anyway: it may still fit, and otherwise the provider rejects it. */

@@ -1,5 +1,6 @@
 import type { Session } from '@tapetree/session'
 import type { Clock } from '@tapetree/session/util/wait'
+import type { BackgroundCompaction } from '../summary/background-compaction.ts'
 import type { Hooks } from './hooks.ts'
 import type { LiveEvent } from './events.ts'
 import type { Model, ThinkingLevel } from '../models/model.ts'
@@ -30,6 +31,8 @@ export interface RunDeps {
   settings: RunSettings
   observe: (event: LiveEvent) => void
   hooks?: Hooks
+  /** Makes summaries while the run continues. Absent: the run waits for its summaries. */
+  background?: BackgroundCompaction
   /** Records the files around the calls that may change them. */
   files?: FileRecorder
   /** Errors of language servers in files that calls change. */

@@ -7,6 +7,7 @@ import type { AgentEvent } from './events.ts'
 import type { CurrentRun } from './open-run.ts'
 import { run, type RunStart } from './run.ts'
 import type { RunDeps } from './run-deps.ts'
+import { BackgroundCompaction } from '../summary/background-compaction.ts'
 import type { RunEnd, RunSettings } from './run-settings.ts'
 
 /** A run whose `run_start` is in the log. */
@@ -278,6 +279,9 @@ export class SharedSession {
   get requests(): Requests | undefined {
     return this.#owners.size > 0 ? this.#requests : undefined
   }
+
+  /** The summary that is made while runs go on. */
+  readonly background = new BackgroundCompaction()
 
   get jobs(): Jobs {
     this.#jobs ??= new Jobs()

@@ -36,7 +36,7 @@ export const builtIn: CheckedSettings = {
   modelCycle: [],
   permissions: { mode: 'sandboxed' },
   limits: { run: { logBytesPerTurn: 64 * 1024 * 1024 }, session: {} },
-  compaction: { isEnabled: true, reserveTokens: 16_384, keepTokens: 20_000 },
+  compaction: { isEnabled: true, reserveTokens: 16_384, keepTokens: 20_000, headStartTokens: 20_000 },
   snapshots: { isEnabled: true, maxAgeDays: 30, maxBytes: 2 * 1024 ** 3 },
   sandbox: {
     isRequired: false,

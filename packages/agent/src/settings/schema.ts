@@ -107,6 +107,11 @@ const compaction = z.strictObject({
     .nonnegative()
     .describe('About how many tokens of the conversation stay verbatim.')
     .exactOptional(),
+  headStartTokens: z
+    .int()
+    .nonnegative()
+    .describe('The summary is begun so many tokens earlier, while the run continues. 0: the run waits for it.')
+    .exactOptional(),
 })
 
 const snapshots = z.strictObject({

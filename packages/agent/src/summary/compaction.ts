@@ -1,5 +1,5 @@
 import type { Cause, Session } from '@tapetree/session'
-import type { Entry } from '@tapetree/session/format'
+import type { Entry, RequestReference } from '@tapetree/session/format'
 import { chooseCutPoint, findCutPoints, type CutPoint } from '@tapetree/session/view'
 import type { Model, ModelLimits } from '../models/model.ts'
 import { summarizeCut } from './compaction-summary.ts'
@@ -19,11 +19,18 @@ export interface CompactionSettings {
   reserveTokens: number
   /** About how much of the conversation is kept verbatim. */
   keepTokens: number
+  /** The summary is begun so many tokens before the reserve is reached, while the run continues. Absent or 0: the run waits for it. */
+  headStartTokens?: number
 }
 
-export const defaultCompaction: CompactionSettings = { isEnabled: true, reserveTokens: 16_384, keepTokens: 20_000 }
+export const defaultCompaction: CompactionSettings = {
+  isEnabled: true,
+  reserveTokens: 16_384,
+  keepTokens: 20_000,
+  headStartTokens: 20_000,
+}
 
-/** The maximum share of a small window for the reserve, and for the kept part. */
+/** The maximum share of a small window for the reserve, for the kept part, and for the head start. */
 const maxShare = 0.25
 /** A compaction that frees less is not worth another try. */
 const worthwhileShare = 0.05
@@ -70,8 +77,43 @@ export function needsCompaction(context: {
   return settings.isEnabled && tokens > limits.contextTokens - withinShare(settings.reserveTokens, limits)
 }
 
+/** Whether the summary should be made now, so that it is ready before the context is full. */
+export function needsHeadStart(context: {
+  tokens: number
+  limits: ModelLimits
+  settings: CompactionSettings
+}): boolean {
+  const { tokens, limits, settings } = context
+  const { headStartTokens = 0, reserveTokens, isEnabled } = settings
+  if (!isEnabled || headStartTokens === 0) return false
+  return tokens > limits.contextTokens - withinShare(reserveTokens, limits) - withinShare(headStartTokens, limits)
+}
+
+/** A summary that is not in the log yet, and what it was made of. */
+export interface PreparedCompaction {
+  type: 'prepared'
+  summary: string
+  request: RequestReference
+  firstKeptId: string
+  headId: string | null
+  /** The compaction in force. */
+  previousId: string | undefined
+  /** Tokens in the context at that time, and how many of them the summary frees. */
+  tokens: number
+  freedTokens: number
+  isWorthwhile: boolean
+}
+
 /** Replaces the older part of the context by a summary. Nothing is removed: branching to before it undoes it. */
 export async function compact(input: CompactionInput): Promise<CompactionOutcome> {
+  const prepared = await prepareCompaction(input)
+  return prepared.type === 'prepared' ? keepCompaction(prepared, input) : prepared
+}
+
+/** Summarizes the older part of the context and appends nothing but the usage of the model calls. */
+export async function prepareCompaction(
+  input: CompactionInput,
+): Promise<PreparedCompaction | Extract<CompactionOutcome, { type: 'nothing-to-cut' | 'futile' }>> {
   const { session, headId, signal } = input
   const path = await session.getContextPath()
   const estimate = estimateContext(path, await systemInForce(session, path))
@@ -86,17 +128,35 @@ export async function compact(input: CompactionInput): Promise<CompactionOutcome
   const previous = speakingCompaction(path)
   const freed = cutOffTokens + (previous ? entryTokens(previous) : 0) - spokenTokens(summary)
   if (freed <= 0) return { type: 'futile' }
+  const tokens = countedTokens(path) ?? estimate
+  return {
+    type: 'prepared',
+    ...{ summary, request, headId, firstKeptId: cut.entryId, previousId: previous?.id },
+    tokens,
+    // An estimate, so it is taken as a share and scaled to the count of the provider.
+    freedTokens: tokens * (freed / estimate),
+    isWorthwhile: freed >= estimate * worthwhileShare,
+  }
+}
 
-  const firstKeptId = cut.entryId
-  if (!(await isOnPath(session, [headId, firstKeptId]))) return { type: 'superseded' }
-  const tokensBefore = countedTokens(path) ?? estimate
+/** Appends a summary if the entries that it was made of are still on the path, and no other compaction came meanwhile. */
+export async function keepCompaction(
+  { summary, request, firstKeptId, headId, previousId, tokens, freedTokens, isWorthwhile }: PreparedCompaction,
+  { session, cause }: Pick<CompactionInput, 'session' | 'cause'>,
+): Promise<CompactionOutcome> {
+  const path = await session.getContextPath()
+  const ids = new Set(path.map(({ id }): string | null => id))
+  const isCurrent = ids.has(headId) && ids.has(firstKeptId) && speakingCompaction(path)?.id === previousId
+  if (!isCurrent) return { type: 'superseded' }
+  const tokensBefore =
+    headId === path.at(-1)?.id
+      ? tokens
+      : (countedTokens(path) ?? estimateContext(path, await systemInForce(session, path)))
   const entryId = await session.appendCompaction(summary, firstKeptId, tokensBefore, {
     request,
-    ...(input.cause && { cause: input.cause }),
+    ...(cause && { cause }),
   })
-  // The freed amount is an estimate, so it is taken as a share and scaled to the count of the provider.
-  const tokensAfter = Math.floor(tokensBefore * (1 - freed / estimate))
-  const isWorthwhile = freed >= estimate * worthwhileShare
+  const tokensAfter = Math.max(0, Math.floor(tokensBefore - freedTokens))
   return { type: 'compacted', entryId, summary, firstKeptId, tokensBefore, tokensAfter, isWorthwhile }
 }
 
@@ -124,9 +184,4 @@ function tokensIn(entries: readonly Entry[]): number {
 /** A previous summary cannot be kept: the new one replaces it. */
 function sizeOf(entry: Entry): number {
   return entry.type === 'compaction' ? 0 : entryTokens(entry)
-}
-
-async function isOnPath(session: Session, ids: readonly (string | null)[]): Promise<boolean> {
-  const path = new Set((await session.getContextPath()).map(({ id }): string | null => id))
-  return ids.every((id) => path.has(id))
 }
