@@ -32,7 +32,8 @@ import { logRequest, observeRequests } from './observe/requests.ts'
 import { PushService } from './push/push-service.ts'
 import type { EndpointOptions } from './server-options.ts'
 import { RequestProblem } from './util/problem-error.ts'
-import { hostRoute, WsDoor, wsRoute, type FinishedUpgrade } from './ws/ws-door.ts'
+import { linkOf } from './editors.ts'
+import { editorRoute, hostRoute, WsDoor, wsRoute, type FinishedUpgrade } from './ws/ws-door.ts'
 
 /** All routes and the WebSocket, with the state that the listeners share. They do not depend on how requests arrive. */
 export interface Endpoints {
@@ -50,7 +51,7 @@ export interface Endpoints {
   door: BusDoor | undefined
   ws: WsDoor
   /** Where WebSockets are opened. */
-  sockets: readonly (typeof wsRoute | typeof hostRoute)[]
+  sockets: readonly (typeof wsRoute | typeof hostRoute | typeof editorRoute)[]
   closing: AbortController
   nodes: NodeLink | undefined
   log: Log | undefined
@@ -119,7 +120,8 @@ export function openEndpoints(
     ...(push && { push }),
     ...(options.toolHosts && { toolHosts: options.toolHosts }),
   })
-  const sockets = options.toolHosts ? [wsRoute, hostRoute] : [wsRoute]
+  const { editors } = options
+  const sockets = [wsRoute, ...(options.toolHosts ? [hostRoute] : []), ...(editors ? [editorRoute] : [])]
   for (const { path } of sockets) routes.addSocket(path)
   options.addRoutes?.(routes, { closing: closing.signal })
   const hasOwnPage = routes.declared.some(({ method, path }) => method === 'get' && path === '/')
@@ -128,7 +130,16 @@ export function openEndpoints(
   if (undeclared.length > 0)
     throw new Error(`No access is declared for ${undeclared.join(', ')}. Add these routes with Routes.add.`)
   const onUpgrade = log && ((done: FinishedUpgrade): void => logRequest(log, { ...done, ...upgradeRoute }))
-  const ws = new WsDoor({ gatekeeper, holders, waitingRoom, limits, toolHosts: options.toolHosts, clock, onUpgrade })
+  const ws = new WsDoor({
+    gatekeeper,
+    holders,
+    waitingRoom,
+    limits,
+    toolHosts: options.toolHosts,
+    serveEditor: editors && ((editor) => editors(linkOf(editor, { routes, limits }))),
+    clock,
+    onUpgrade,
+  })
   return {
     gatekeeper,
     holders,

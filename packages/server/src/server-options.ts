@@ -7,6 +7,7 @@ import type { SharedDocument } from './auth/shared-document.ts'
 import type { TokenStore } from './auth/token-store.ts'
 import type { WaitingRoomLimits } from './auth/waiting-room.ts'
 import type { SessionBus } from './bus/session-bus.ts'
+import type { ServeEditor } from './editors.ts'
 import type { ApiParts, Routes } from './http/app.ts'
 import type { LiveSessions } from './live/live-sessions.ts'
 import type { RecoveryPolicy } from './live/recovery.ts'
@@ -34,6 +35,8 @@ export interface ServerOptions {
   bus?: SessionBus
   /** Lets tool hosts connect, whose folders sessions may use. The server closes it on shutdown. */
   toolHosts?: ToolHosts
+  /** Lets editors connect at `/acp`, and speaks the Agent Client Protocol with each. Absent: there is no such path. */
+  editors?: ServeEditor
   /** Sends push messages to subscribed browsers when a session needs its user. Absent: none. */
   push?: PushOptions
   /** False: the page at `/` only pairs browsers and lists sessions. Default: the web app, if it was built. */

@@ -3,15 +3,23 @@ import { request, type IncomingMessage } from 'node:http'
 import type { Scene } from './scene.ts'
 import { allGood, tokenKinds, type TokenKind, type Way } from './visit.ts'
 
-/** How a WebSocket that speaks our protocol and brings no good token is put out, by kind of token. */
-export async function closeCodeFor(scene: Scene): Promise<Partial<Record<TokenKind, number>>> {
-  const way = scene.ways.find(({ isWebSocket }) => isWebSocket) as Way
+/** How a WebSocket that speaks a protocol of ours and brings no good token is put out, by path and kind of token. */
+export async function closeCodeFor(scene: Scene): Promise<Record<string, number>> {
+  const codes: Record<string, number> = {}
+  for (const way of scene.ways.filter(({ isWebSocket }) => isWebSocket)) {
+    for (const [token, code] of Object.entries(await closeCodesAt(scene, way))) codes[`${way.path} ${token}`] = code
+  }
+  return codes
+}
+
+async function closeCodesAt(scene: Scene, way: Way): Promise<Partial<Record<TokenKind, number>>> {
+  const protocol = way.path === '/acp' ? 'acp.v1' : 'tapetree.v1'
   const url = `ws://localhost:${scene.server.address.port}${scene.pathOf(way)}`
   const codes: Partial<Record<TokenKind, number>> = {}
   for (const token of tokenKinds) {
     if (!['none', 'nonsense', 'wrong secret', 'expired', 'revoked'].includes(token)) continue
     const bearer = scene.bearer(way, { ...allGood, token })
-    const socket = new WebSocket(url, ['tapetree.v1', ...(bearer === undefined ? [] : [`bearer.${bearer}`])])
+    const socket = new WebSocket(url, [protocol, ...(bearer === undefined ? [] : [`bearer.${bearer}`])])
     let heard = 0
     socket.addEventListener('message', () => heard++)
     const [closed] = (await once(socket, 'close')) as [CloseEvent]

@@ -74,6 +74,9 @@ export class Scene {
       ownerTenant: watched,
       metrics: new Metrics(tenants),
       toolHosts: new ToolHosts(),
+      editors: async ({ stream }) => {
+        for await (const _ of stream.readable);
+      },
       api: { roots: () => [folder] },
     })
     const session = await sessions.create({ cwd: folder, name: 'watched' })

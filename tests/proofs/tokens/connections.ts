@@ -1,4 +1,5 @@
 import type { RunningServer, TokenStore } from '@tapetree/server'
+import type { ServeEditor } from '@tapetree/server/types'
 import type { EventEmitter } from 'node:events'
 import { request, type ClientRequest } from 'node:http'
 import { WebSocket } from 'ws'
@@ -22,7 +23,7 @@ export interface Opened {
 let sockets = 0
 
 /** Attaches to the session of a folder. Undefined if the server refuses. */
-export async function openSocket(
+async function openSocket(
   { server, sessions }: Place,
   { token, id }: KnownToken,
   folder: string,
@@ -49,7 +50,7 @@ export function closeOf(emitter: EventEmitter): Promise<void> {
 }
 
 /** Follows the list of sessions. Undefined if the server refuses. */
-export function openStream({ server }: Place, { token }: KnownToken): Promise<Opened | undefined> {
+function openStream({ server }: Place, { token }: KnownToken): Promise<Opened | undefined> {
   const asked: ClientRequest = request(`${server.url}/api/events`, {
     agent: false,
     headers: { authorization: `Bearer ${token}` },
@@ -64,6 +65,28 @@ export function openStream({ server }: Place, { token }: KnownToken): Promise<Op
     })
     asked.end()
   })
+}
+
+/** Connects as an editor does. Undefined if the server refuses. */
+async function openEditor({ server }: Place, { token }: KnownToken): Promise<Opened | undefined> {
+  const socket = new WebSocket(`${server.url.replace('http', 'ws')}/acp`, ['acp.v1', `bearer.${token}`])
+  socket.on('error', () => undefined)
+  const closed = closeOf(socket)
+  socket.on('open', () => socket.send('{"jsonrpc":"2.0","id":1,"method":"echo"}'))
+  const message = new Promise<true>((resolve) => socket.once('message', () => resolve(true)))
+  const isOpen = await Promise.race([message, closed.then(() => false)])
+  return isOpen ? { closed, end: () => socket.terminate() } : undefined
+}
+
+export const openers = { socket: openSocket, stream: openStream, editor: openEditor }
+
+/** Answers every message of an editor. */
+export const echo: ServeEditor = async ({ stream }) => {
+  const writer = stream.writable.getWriter()
+  for await (const message of stream.readable) {
+    const { id } = message as { id?: unknown }
+    await writer.write({ jsonrpc: '2.0', id, result: {} }).catch(() => undefined)
+  }
 }
 
 /** How long a connection that must end may take: long enough for a busy machine. */

@@ -7,7 +7,7 @@ import { randomFrom } from '@tapetree/session/testing'
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Answer as WholeAnswer } from '../../../packages/server/src/testing/running-server.ts'
-import { isSettled, openSocket, openStream, type Opened, type Place } from './connections.ts'
+import { echo, isSettled, openers, type Opened, type Place } from './connections.ts'
 import {
   depthOf,
   derivesFrom,
@@ -63,7 +63,7 @@ interface PendingCode {
 }
 
 interface OpenConnection extends Opened {
-  what: 'socket' | 'stream'
+  what: keyof typeof openers
   token: KnownToken
   place: Place
   generation: number
@@ -172,6 +172,7 @@ class World {
       tokens,
       clock: this.#clock,
       api: { roots: () => [this.#folder] },
+      editors: echo,
       // The proof tries more wrong tokens than a guesser may.
       failures: { max: Infinity },
     })
@@ -287,10 +288,10 @@ class World {
     const ending = this.#known.filter((each) => each.expiresAt !== undefined && isValid(each, this.#clock.now()))
     const token = this.#random() < 0.6 && ending.length > 0 ? this.#pick(ending) : this.#pick(this.#known)
     const place = this.#pick(this.#places)
-    const what = this.#pick(['socket', 'stream'] as const)
+    const what = this.#pick(['socket', 'stream', 'editor'] as const)
     this.#tell(`${token.id} opens a ${what}`)
     const mayOpen = isValid(token, this.#clock.now()) && mayView(token)
-    const opened = await (what === 'socket' ? openSocket : openStream)(place, token, this.#visible(token)[0] ?? 'a')
+    const opened = await openers[what](place, token, this.#visible(token)[0] ?? 'a')
     this.#count('requests')
     if ((opened !== undefined) !== mayOpen) this.#complain(`a ${what} was ${opened ? 'opened' : 'refused'}`)
     if (!opened) return

@@ -26,6 +26,8 @@ export interface EditorSessionOptions {
   cwd: string
   models: readonly OfferedModel[]
   stored: StoredContent
+  /** Sentences that the editor is told first. */
+  notices?: readonly string[]
   keepImage: (image: { bytes: Uint8Array; mediaType: string }) => Promise<string>
 }
 
@@ -54,8 +56,10 @@ export class EditorSession {
   /** Commands and queued messages of this editor. */
   readonly #ours = new Set<string>()
   readonly #stop: () => void
+  readonly #remarks: string[] = []
   #isStarted = false
   #isClosed = false
+  #isUsed = false
   #isDirty = false
   #pumping: Promise<void> | undefined
   #told: { config?: string; mode?: string; commands?: StateValues['commands']; usage?: string; notice?: unknown } = {}
@@ -73,6 +77,11 @@ export class EditorSession {
 
   get handle(): SessionHandle {
     return this.#options.opened.handle
+  }
+
+  /** Whether the editor has sent a prompt. */
+  get isUsed(): boolean {
+    return this.#isUsed
   }
 
   /** What the editor offers to choose from. The editor knows these choices from here on. */
@@ -101,6 +110,7 @@ export class EditorSession {
   /** Resolves when the run of the prompt has ended and the editor has been told all of it. */
   async prompt(blocks: readonly ContentBlock[], signal: AbortSignal): Promise<PromptResponse> {
     this.begin()
+    this.#isUsed = true
     const prompt: OpenPrompt = { isCancelled: false, removed: Promise.withResolvers() }
     const cancel = (): void => this.#cancel(prompt)
     signal.addEventListener('abort', cancel, { once: true })
@@ -228,6 +238,7 @@ export class EditorSession {
   }
 
   #start(): void {
+    if (!this.#isStarted) this.#remarks.push(...(this.#options.notices ?? []))
     this.#isStarted = true
     this.#wake()
   }
@@ -264,6 +275,7 @@ export class EditorSession {
   #news(): SessionUpdate[] {
     const { transcript } = this.handle
     return [
+      ...this.#remarks.splice(0).flatMap((text) => this.#updates.notice(text, 'warning')),
       ...this.#updates.take(transcript),
       ...this.#configNews(),
       ...this.#commandNews(),

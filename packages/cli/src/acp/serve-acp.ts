@@ -22,25 +22,33 @@ import type { EditorSession } from './editor-session.ts'
 import type { EditorSessions } from './editor-sessions.ts'
 
 export interface ServeAcpOptions {
-  io: Pick<Io, 'stdin' | 'stdout' | 'signal'>
+  stream: Stream
+  /** Aborting it closes the connection. */
+  signal?: AbortSignal
+  /** Whether sessions of the editor can use its MCP servers over HTTP. */
+  takesServers: boolean
+  /** What to do without a key for a model. */
+  login: string
   /** Loads the runtime. Called after `initialize` was answered, so that an editor sees the agent at once. */
   open: (editor: Editor, editorName: string) => Promise<EditorSessions>
 }
 
-/** Serves one editor over stdin and stdout until it closes the connection. */
-export async function serveAcp({ io, open }: ServeAcpOptions): Promise<void> {
+/** Serves one editor until the connection is closed. */
+export async function serveAcp(options: ServeAcpOptions): Promise<void> {
+  const { stream, signal } = options
   const answered = new Map<JsonRpcId, () => void>()
-  const service = new AcpService(open, answered)
-  const connection = service.app().connect(telling(stdioOf(io), answered))
+  const service = new AcpService(options, answered)
+  const connection = service.app().connect(telling(stream, answered))
   const stop = (): void => connection.close()
-  io.signal.addEventListener('abort', stop, { once: true })
-  if (io.signal.aborted) stop()
+  signal?.addEventListener('abort', stop, { once: true })
+  if (signal?.aborted) stop()
   await connection.closed
-  io.signal.removeEventListener('abort', stop)
+  signal?.removeEventListener('abort', stop)
   await service.close()
 }
 
-function stdioOf({ stdin, stdout }: Pick<Io, 'stdin' | 'stdout'>): Stream {
+/** One JSON-RPC message a line. */
+export function stdioOf({ stdin, stdout }: Pick<Io, 'stdin' | 'stdout'>): Stream {
   const output = new WritableStream<Uint8Array>({ write: (bytes) => write(stdout, bytes) })
   return ndJsonStream(output, Readable.toWeb(stdin) as ReadableStream<Uint8Array>)
 }
@@ -62,14 +70,14 @@ function telling({ readable, writable }: Stream, answered: Map<JsonRpcId, () => 
 }
 
 class AcpService {
-  readonly #open: ServeAcpOptions['open']
+  readonly #options: ServeAcpOptions
   readonly #answered: Map<JsonRpcId, () => void>
   #features: EditorFeatures = { terminals: false, notices: false, compaction: false, forms: false }
   #editorName = 'editor'
   #sessions: Promise<EditorSessions> | undefined
 
-  constructor(open: ServeAcpOptions['open'], answered: Map<JsonRpcId, () => void>) {
-    this.#open = open
+  constructor(options: ServeAcpOptions, answered: Map<JsonRpcId, () => void>) {
+    this.#options = options
     this.#answered = answered
   }
 
@@ -180,21 +188,15 @@ class AcpService {
       agentCapabilities: {
         loadSession: true,
         promptCapabilities: { image: true, audio: false, embeddedContext: true },
-        mcpCapabilities: { http: true, sse: false },
+        mcpCapabilities: { http: this.#options.takesServers, sse: false },
         sessionCapabilities: { list: {}, resume: {}, fork: {}, close: {}, delete: {}, archive: {}, title: {} },
       },
-      authMethods: [
-        {
-          id: 'login',
-          name: 'API key',
-          description: 'Run `tapetree login <provider>` in a terminal, then start a session again.',
-        },
-      ],
+      authMethods: [{ id: 'login', name: 'API key', description: this.#options.login }],
     }
   }
 
   #load(client: AgentContext): Promise<EditorSessions> {
-    this.#sessions ??= this.#open(editorOf(client, this.#features), this.#editorName)
+    this.#sessions ??= this.#options.open(editorOf(client, this.#features), this.#editorName)
     return this.#sessions
   }
 

@@ -1,4 +1,4 @@
-import { textOption, type CommandRun } from '../command-line/command.ts'
+import { flag, textOption, type CommandRun } from '../command-line/command.ts'
 import { exitCodes } from '../command-line/exit-code.ts'
 import { usageFailure } from '../command-line/failure.ts'
 
@@ -10,16 +10,24 @@ export const runAcp: CommandRun = async (invocation, io) => {
       'tapetree acp --help',
     ])
   }
-  const { serveAcp } = await import('../acp/serve-acp.ts')
+  const server = textOption(invocation, 'connect')
+  if (server !== undefined) {
+    const { serveFrom } = await import('../acp/serve-from.ts')
+    return serveFrom(server, { invocation, io, allowInsecure: flag(invocation, 'allow-insecure') })
+  }
+  const { serveAcp, stdioOf } = await import('../acp/serve-acp.ts')
   await serveAcp({
-    io,
+    stream: stdioOf(io),
+    signal: io.signal,
+    takesServers: true,
+    login: 'Run `tapetree login <provider>` in a terminal, then start a session again.',
     open: async (editor, editorName) => {
-      const [{ EditorSessions }, { discardUnused, flagsOf }] = await Promise.all([
-        import('../acp/editor-sessions.ts'),
+      const [{ LocalSessions }, { discardUnused, flagsOf }] = await Promise.all([
+        import('../acp/local-sessions.ts'),
         import('./chat/session.ts'),
       ])
       const model = textOption(invocation, 'model')
-      return EditorSessions.open({ io, editor, editorName, flags: flagsOf(invocation), model, discardUnused })
+      return LocalSessions.start({ io, editor, editorName, flags: flagsOf(invocation), model, discardUnused })
     },
   })
   return exitCodes.ok

@@ -69,7 +69,7 @@ export function remoteSource({ address, where, window = 200, clientName }: Remot
       void (await ask(address, `sessions/${sessionId}/archive`, movedSessionSchema, 'POST')),
     delete: (sessionId) => rest.deleteSession(sessionId),
     search: async (text) => (await ask(address, `search?${query({ q: text })}`, searchResultSchema)).hits.map(hitOf),
-    models: async () => (await rest.models()).models.map(offered),
+    models: async () => (await rest.models()).models.map(offeredModel),
     tree: (sessionId) => readTree(rest, sessionId),
     compare: async (sessionId, entries) =>
       (await rest.compare(sessionId, { ...entries, diff: 'true' })) as unknown as Comparison,
@@ -125,7 +125,7 @@ function hitOf({
   return { ...hit, matches, sessionId: session_id, entryId: entry_id }
 }
 
-function offered(model: ModelList['models'][number]): OfferedModel {
+export function offeredModel(model: ModelList['models'][number]): OfferedModel {
   const { provider, modelId, name = modelId, contextWindow: contextTokens, key } = model
   return {
     reference: `${provider}/${modelId}`,

@@ -17,8 +17,13 @@ export function credentialOf(header: (name: string) => string | undefined, peer:
 
 /** A browser can set no header of a WebSocket except its subprotocols. */
 export function speaksOurs(header: string | undefined): boolean {
-  return offeredProtocols(header).includes(subprotocol)
+  return offeredProtocols(header).some((each) => ourProtocols.includes(each))
 }
+
+/** For clients of the Agent Client Protocol that can set no header. */
+const editorProtocol = 'acp.v1'
+
+export const ourProtocols: readonly string[] = [subprotocol, editorProtocol]
 
 const bearerProtocol = 'bearer.'
 

@@ -99,18 +99,15 @@ export class Gatekeeper {
         : this.#admitToken(credential.token, peer)
     // A host application may authenticate by any cookie.
     this.#checkOrigin(visit, identified ? header('cookie') !== undefined : credential.type === 'cookie')
-    const { role } = admitted.caller
-    if (needs !== 'any-role' && !mayDo(role, needs)) {
-      throw new RequestProblem(
-        403,
-        'role-too-small',
-        `This needs the role ${needs}; the caller has the role ${role}.`,
-        {
-          needs,
-        },
-      )
-    }
+    this.checkRole(admitted.caller, needs)
     return admitted
+  }
+
+  /** For a caller that was admitted before, such as one with an open connection. */
+  checkRole({ role }: Caller, needs: Role | 'any-role'): void {
+    if (needs === 'any-role' || mayDo(role, needs)) return
+    const detail = `This needs the role ${needs}; the caller has the role ${role}.`
+    throw new RequestProblem(403, 'role-too-small', detail, { needs })
   }
 
   /** Records a failed attempt. */

@@ -7,6 +7,7 @@ import type { ToolHosts } from '../tool-hosts/tool-hosts.ts'
 import type { Problem } from '@tapetree/client'
 import { problemSchema } from '@tapetree/client/protocol'
 import { HTTPException } from 'hono/http-exception'
+import { depthOf, maxJsonDepth } from '../util/json-depth.ts'
 import { problemOf, RequestProblem } from '../util/problem-error.ts'
 import type { Context, MiddlewareHandler } from 'hono'
 import { bodyLimit } from 'hono/body-limit'
@@ -208,7 +209,6 @@ export function undeclaredRoutes({ app, declared }: Pick<Routes, 'app' | 'declar
 /** The longest prompt has a million characters, each of which may take six bytes as JSON. */
 const maxJsonBytes = 8 * 1024 * 1024
 const maxImageBytes = 20 * 1024 * 1024
-const maxJsonDepth = 64
 
 /** Rejects bodies that are too large or nested too deeply, before they are parsed. */
 function limitBody(config: RouteConfig): MiddlewareHandler[] {
@@ -232,25 +232,4 @@ const limitDepth: MiddlewareHandler = async (context, next) => {
     throw new RequestProblem(422, 'too-deep', `The body is nested deeper than ${maxJsonDepth} levels.`)
   }
   await next()
-}
-
-/** The nesting depth of brackets outside of strings. */
-function depthOf(json: string): number {
-  let depth = 0
-  let deepest = 0
-  for (let index = 0; index < json.length; index++) {
-    const code = json.charCodeAt(index)
-    if (code === quote) index = endOfString(json, index)
-    else if (code === openBrace || code === openBracket) deepest = Math.max(deepest, ++depth)
-    else if (code === closeBrace || code === closeBracket) depth--
-  }
-  return deepest
-}
-
-const [quote, backslash, openBrace, closeBrace, openBracket, closeBracket] = [0x22, 0x5c, 0x7b, 0x7d, 0x5b, 0x5d]
-
-function endOfString(json: string, start: number): number {
-  let index = start + 1
-  while (index < json.length && json.charCodeAt(index) !== quote) index += json.charCodeAt(index) === backslash ? 2 : 1
-  return index
 }

@@ -1,6 +1,6 @@
 import type { HttpBindings } from '@hono/node-server'
 import type { Context, MiddlewareHandler } from 'hono'
-import type { Gatekeeper, Visit } from '../auth/gatekeeper.ts'
+import type { Admitted, Gatekeeper, Visit } from '../auth/gatekeeper.ts'
 import type { UsageLimits } from '../auth/limits.ts'
 import { mediaType } from '../auth/host-origin.ts'
 import type { Peer } from '../auth/peer.ts'
@@ -11,6 +11,13 @@ import type { AppEnv, Guard } from './app.ts'
 
 /** Bindings that the server passes to an app with each request. */
 export interface DoorBindings extends HttpBindings {
+  peer: Peer
+  requestId: string
+}
+
+/** Bindings of a request that an open connection of an admitted caller makes in this process. */
+export interface InnerBindings {
+  admitted: Admitted
   peer: Peer
   requestId: string
 }
@@ -31,6 +38,7 @@ export function createGuard(options: GuardOptions): Guard {
   return (access, mediaTypes) => {
     const guard: MiddlewareHandler<AppEnv> = async (context, next) => {
       const visit = visitOf(context)
+      const inner = innerOf(context)
       gatekeeper.checkHost(visit.peer)
       if (access === 'anyone') {
         gatekeeper.checkStranger(visit)
@@ -38,7 +46,8 @@ export function createGuard(options: GuardOptions): Guard {
       } else {
         const incoming = bindingsOf(context)?.incoming
         const identified = incoming && (await gatekeeper.identify(incoming, visit.peer))
-        const admitted = gatekeeper.admit(visit, access, identified)
+        if (inner) gatekeeper.checkRole(inner.admitted.caller, access)
+        const admitted = inner?.admitted ?? gatekeeper.admit(visit, access, identified)
         const { caller, expiresAt } = admitted
         const sessions = limits.sessionsOf(caller)
         if (!sessions) throw new RequestProblem(403, 'tenant-unknown', 'This server hosts no sessions of this tenant.')
@@ -61,7 +70,11 @@ export function visitOf(context: Context): Visit {
   const { method, url } = context.req
   const { host, protocol } = new URL(url)
   const nowhere: Peer = { address: '', scheme: protocol === 'https:' ? 'https' : 'http', host, isOwner: false }
-  return { peer: bindingsOf(context)?.peer ?? nowhere, method, header: (name) => context.req.header(name) }
+  return {
+    peer: (bindingsOf(context) ?? innerOf(context))?.peer ?? nowhere,
+    method,
+    header: (name) => context.req.header(name),
+  }
 }
 
 /** A body must declare its type, which excludes the types that a form on a foreign page can send. */
@@ -107,6 +120,11 @@ function holdRequest(
     outgoing.destroy()
   })
   outgoing.once('close', release)
+}
+
+function innerOf(context: Context): InnerBindings | undefined {
+  const env = context.env as Partial<InnerBindings> | undefined
+  return env?.admitted ? (env as InnerBindings) : undefined
 }
 
 function bindingsOf(context: Context): DoorBindings | undefined {

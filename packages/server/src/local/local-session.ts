@@ -19,6 +19,7 @@ import {
 } from '@tapetree/client/protocol'
 import { newId } from '@tapetree/session'
 import { emitWarning, RequestProblem } from '../util/problem-error.ts'
+import type { CommandFrame } from '../live/commands.ts'
 import type { Connection, Sink } from '../live/connection.ts'
 import type { LiveSession } from '../live/live-session.ts'
 import type { LiveSessions } from '../live/live-sessions.ts'
@@ -31,6 +32,11 @@ export interface LocalSessionOptions {
   client?: { id?: string; name?: string; kind?: string }
   /** Number of entries to start with. */
   window?: number
+  /** The sender and the limits of a command; throws if it is not allowed. Default: the user of this process. */
+  authorize?: (
+    command: { op: Operation; args: unknown },
+    live: LiveSession,
+  ) => Pick<CommandFrame, 'sender' | 'checkLimits'>
   /** Called when a listener throws; by default the process emits a warning. */
   onProblem?: (error: unknown) => void
 }
@@ -78,12 +84,21 @@ export class LocalSession extends ReplicaSession implements SessionHandle {
     const checked = checkCommand(op, args)
     if (!checked.ok) throw problemError(422, 'invalid-command', checked.message)
     const live = this.#attachment?.live ?? (await this.#options.sessions.get(this.sessionId))
-    const frame = { op, args: checked.command.args, ...(ifHead !== undefined && { ifHead }) }
+    const rights = this.#rights({ op, args: checked.command.args }, live)
+    const frame = { op, args: checked.command.args, ...rights, ...(ifHead !== undefined && { ifHead }) }
     const { ok, result, error } = await live.perform(id, this.#client.id, frame)
     // The effect is in the transcript when the caller continues.
     this.#attachment?.connection.pump()
     if (!ok) throw new ProblemError(error ?? { type: 'refused', title: 'Refused', status: 400 })
     return result
+  }
+
+  #rights(...command: Parameters<NonNullable<LocalSessionOptions['authorize']>>): Partial<CommandFrame> {
+    try {
+      return this.#options.authorize?.(...command) ?? {}
+    } catch (error) {
+      throw error instanceof RequestProblem ? new ProblemError(error.problem, { cause: error }) : error
+    }
   }
 
   async loadOlder(count = 50): Promise<boolean> {

@@ -8,6 +8,7 @@ import { highWater, type Connection, type Sink } from '../live/connection.ts'
 import type { LiveSession } from '../live/live-session.ts'
 import type { ReachableSessions } from '../live/reachable-sessions.ts'
 import { RequestProblem, problemOf } from '../util/problem-error.ts'
+import { FrameRate } from './frame-rate.ts'
 
 export interface RemoteScreenOptions {
   socket: WebSocket
@@ -234,32 +235,6 @@ const knownTypes = new Set<unknown>(clientFrameSchema.options.map(({ shape }) =>
 function isUnknown(frame: unknown): boolean {
   if (typeof frame !== 'object' || frame === null || !('type' in frame)) return false
   return typeof frame.type === 'string' && !knownTypes.has(frame.type)
-}
-
-/** Enough for a client that resends all its pending commands. */
-const burst = 500
-const perSecond = 50
-
-/** Limits the frames of a client: many in a burst, fewer over time. */
-class FrameRate {
-  readonly #clock: Clock
-  #left = burst
-  #at: number
-
-  constructor(clock: Clock) {
-    this.#clock = clock
-    this.#at = clock.now()
-  }
-
-  /** Returns false if the limit is exceeded. */
-  take(): boolean {
-    const now = this.#clock.now()
-    this.#left = Math.min(burst, this.#left + (Math.max(0, now - this.#at) / 1000) * perSecond)
-    this.#at = now
-    if (this.#left < 1) return false
-    this.#left--
-    return true
-  }
 }
 
 /** Sends frames to a WebSocket. Reports when there is room again, and whether data leaves at all. */

@@ -1,20 +1,22 @@
 import { systemClock, type Clock } from '@tapetree/agent/run'
 import { maxHostMessageBytes } from '@tapetree/agent/tool-host'
 import type { Problem } from '@tapetree/client'
-import { closeCodes, limits, subprotocol } from '@tapetree/client/protocol'
+import { closeCodes, limits } from '@tapetree/client/protocol'
 import { isId } from '@tapetree/session'
 import { STATUS_CODES, type IncomingMessage } from 'node:http'
 import type { Socket } from 'node:net'
 import { WebSocket, WebSocketServer } from 'ws'
-import { speaksOurs } from '../auth/credential.ts'
+import { ourProtocols, speaksOurs } from '../auth/credential.ts'
 import type { Caller } from '../auth/operation-roles.ts'
 import type { Admitted, Gatekeeper, Identified, Visit } from '../auth/gatekeeper.ts'
 import type { UsageLimits } from '../auth/limits.ts'
 import type { Peer } from '../auth/peer.ts'
 import type { TokenHolders } from '../auth/token-holders.ts'
 import type { WaitingRoom } from '../auth/waiting-room.ts'
+import type { ReachableSessions } from '../live/reachable-sessions.ts'
 import type { ToolHosts } from '../tool-hosts/tool-hosts.ts'
-import { RequestProblem, problemOf } from '../util/problem-error.ts'
+import { emitWarning, RequestProblem, problemOf } from '../util/problem-error.ts'
+import { EditorSocket, maxEditorMessageBytes, type EditorStream } from './editor-socket.ts'
 import { acceptHost } from './host-socket.ts'
 import { RemoteScreen, type RemoteScreenOptions } from './remote-screen.ts'
 
@@ -35,6 +37,17 @@ export interface FinishedUpgrade {
   caller: string | undefined
 }
 
+/** An editor whose caller was admitted. */
+export interface ConnectedEditor {
+  stream: EditorStream
+  admitted: Admitted
+  peer: Peer
+  requestId: string
+  sessions: ReachableSessions
+  /** Aborted when the token is over or the server shuts down: nothing may be done for it any more. */
+  over: AbortSignal
+}
+
 export interface WsDoorOptions {
   gatekeeper: Gatekeeper
   holders: TokenHolders
@@ -42,6 +55,8 @@ export interface WsDoorOptions {
   limits: UsageLimits
   /** Absent: no tool host can connect. */
   toolHosts?: ToolHosts | undefined
+  /** Serves an editor until it disconnects. Absent: no editor can connect. */
+  serveEditor?: ((editor: ConnectedEditor) => Promise<void>) | undefined
   clock?: Clock
   /** Called once for every upgrade. */
   onUpgrade?: ((done: FinishedUpgrade) => void) | undefined
@@ -52,6 +67,9 @@ export const wsRoute = { method: 'get', path: '/api/sessions/{id}/ws', access: '
 
 /** Where tool hosts connect. */
 export const hostRoute = { method: 'get', path: '/api/tool-hosts/ws', access: 'host' } as const
+
+/** Where editors connect. */
+export const editorRoute = { method: 'get', path: '/acp', access: 'view' } as const
 
 /** A socket that takes no byte for this long, with some waiting, is ended. */
 const stallMs = 60_000
@@ -65,7 +83,9 @@ export class WsDoor {
   readonly #clock: Clock
   readonly #server: WebSocketServer
   readonly #hostServer: WebSocketServer
+  readonly #editorServer: WebSocketServer
   readonly #screens = new Set<RemoteScreen>()
+  readonly #editors = new Set<(code: number, reason: string) => void>()
   readonly #closing = new AbortController()
   readonly #upgrades = new WeakMap<IncomingMessage, Upgrade>()
 
@@ -74,7 +94,8 @@ export class WsDoor {
     this.#clock = options.clock ?? systemClock
     this.#server = new WebSocketServer(serverOptions)
     this.#hostServer = new WebSocketServer({ ...serverOptions, maxPayload: maxHostMessageBytes })
-    for (const server of [this.#server, this.#hostServer]) {
+    this.#editorServer = new WebSocketServer({ ...serverOptions, maxPayload: maxEditorMessageBytes })
+    for (const server of [this.#server, this.#hostServer, this.#editorServer]) {
       server.on('headers', (headers, request) => {
         headers.push(`X-Request-Id: ${this.#upgrades.get(request)?.requestId ?? ''}`)
       })
@@ -110,10 +131,11 @@ export class WsDoor {
   #admit(request: IncomingMessage, socket: Socket, { head, peer, identified }: Upgrade): void {
     const visit: Visit = { peer, method: 'GET', isUpgrade: true, header: (name) => headerOf(request, name) }
     try {
-      const { toolHosts } = this.#options
+      const { toolHosts, serveEditor } = this.#options
       const isHost = toolHosts !== undefined && request.url === hostRoute.path
-      const sessionId = isHost ? '' : sessionIdIn(request.url)
-      const route = isHost ? hostRoute : wsRoute
+      const isEditor = serveEditor !== undefined && /^\/acp(?:\?|$)/.test(request.url ?? '')
+      const sessionId = isHost || isEditor ? '' : sessionIdIn(request.url)
+      const route = isHost ? hostRoute : isEditor ? editorRoute : wsRoute
       const admitted = this.#options.gatekeeper.admit(visit, route.access, identified)
       const { caller } = admitted
       const { limits } = this.#options
@@ -127,6 +149,13 @@ export class WsDoor {
       if (isHost) {
         this.#hostServer.handleUpgrade(request, socket, head, (webSocket) =>
           this.#openHost(webSocket, toolHosts, admitted),
+        )
+        return
+      }
+      if (isEditor) {
+        const requestId = this.#upgrades.get(request)?.requestId ?? ''
+        this.#editorServer.handleUpgrade(request, socket, head, (webSocket) =>
+          this.#openEditor(webSocket, serveEditor, { admitted, peer, requestId, sessions }),
         )
         return
       }
@@ -154,12 +183,38 @@ export class WsDoor {
     acceptHost(socket, { toolHosts, tenant: admitted.caller.tenant, clock: this.#clock, closed: release })
   }
 
+  #openEditor(
+    webSocket: WebSocket,
+    serve: NonNullable<WsDoorOptions['serveEditor']>,
+    editor: Omit<ConnectedEditor, 'stream' | 'over'>,
+  ): void {
+    const socket = new EditorSocket(webSocket, this.#clock)
+    const over = new AbortController()
+    const end = (code: number, reason: string): void => {
+      over.abort('over')
+      socket.close(code, reason)
+    }
+    const release = this.#options.holders.hold(editor.admitted, () => end(closeCodes.auth, 'the token is over'))
+    this.#editors.add(end)
+    webSocket.once('close', () => {
+      this.#editors.delete(end)
+      release()
+    })
+    serve({ ...editor, stream: socket.stream, over: over.signal }).then(
+      () => socket.close(1000, 'done'),
+      (error: unknown) => {
+        emitWarning(error)
+        socket.close(1011, 'the server failed')
+      },
+    )
+  }
+
   /** Closes remaining sockets. Those of live sessions were closed by their session. */
   close(): void {
     this.#closing.abort()
     for (const screen of this.#screens) screen.close(closeCodes.restart, 'the server is restarting')
-    this.#server.close()
-    this.#hostServer.close()
+    for (const end of this.#editors) end(closeCodes.restart, 'the server is restarting')
+    for (const server of [this.#server, this.#hostServer, this.#editorServer]) server.close()
   }
 
   /** Browsers do not see the status of a failed upgrade: clients of our protocol get the reason in a close frame. */
@@ -219,7 +274,7 @@ const serverOptions = {
   maxPayload: limits.maxFrameBytes,
   WebSocket: DoorSocket,
   // The offered token is never echoed.
-  handleProtocols: (offered: Set<string>): string | false => (offered.has(subprotocol) ? subprotocol : false),
+  handleProtocols: (offered: Set<string>): string | false => ourProtocols.find((each) => offered.has(each)) ?? false,
   closeTimeout: closeMs,
 }
 

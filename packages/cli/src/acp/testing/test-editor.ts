@@ -13,10 +13,13 @@ import {
   type RequestPermissionResponse,
   type SessionNotification,
   type SessionUpdate,
+  type Stream,
 } from '@agentclientprotocol/sdk/unstable'
-import { spawn, type ChildProcess } from 'node:child_process'
+import { createWebSocketStream, type WebSocketConstructor } from '@agentclientprotocol/sdk/experimental/ws-client'
+import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { Readable, Writable } from 'node:stream'
+import { WebSocket } from 'ws'
 import { bundle } from '../../testing/bundled-command.ts'
 import type { FakeHome } from '../../testing/fake-home.ts'
 
@@ -32,32 +35,28 @@ export interface TestEditorOptions {
   elicit?: (request: CreateElicitationRequest) => CreateElicitationResponse
 }
 
+interface Agent {
+  stream: Stream
+  /** Ends like an editor that quits, and resolves when the agent has noticed. */
+  quit: () => Promise<void>
+  kill: () => Promise<void>
+}
+
 /** An editor: the client side of the SDK, with the real command as its agent. */
 export class TestEditor implements AsyncDisposable {
   readonly agent: ClientContext
-  readonly child: ChildProcess
+  /** Resolves when the agent has closed the connection. */
+  readonly closed: Promise<unknown>
   readonly updates: SessionNotification[] = []
   readonly permissions: RequestPermissionRequest[] = []
   /** Permission requests that the agent took back. */
   withdrawn = 0
-  stderr = ''
   readonly #connection: ClientConnection
-  readonly #exited: Promise<unknown>
+  readonly #agent: Agent
   #listeners = new Set<() => void>()
 
-  private constructor(home: Pick<FakeHome, 'cwd' | 'env'>, options: TestEditorOptions) {
-    const child = spawn(process.execPath, [bundle, 'acp', ...(options.args ?? [])], {
-      cwd: home.cwd,
-      env: home.env,
-      stdio: 'pipe',
-    })
-    this.child = child
-    this.#exited = once(child, 'close')
-    child.stderr.on('data', (chunk: Buffer) => (this.stderr += chunk.toString()))
-    const stream = ndJsonStream(
-      Writable.toWeb(child.stdin) as WritableStream<Uint8Array>,
-      Readable.toWeb(child.stdout) as ReadableStream<Uint8Array>,
-    )
+  private constructor(agent: Agent, options: TestEditorOptions) {
+    this.#agent = agent
     const { permit, elicit } = options
     const app = client({ name: 'test-editor' })
       .onNotification(methods.client.session.update, ({ params }) => {
@@ -77,12 +76,20 @@ export class TestEditor implements AsyncDisposable {
         return permit ? Promise.race([permit(params, signal), cancelled]) : cancelled
       })
     if (elicit) app.onRequest(methods.client.elicitation.create, ({ params }) => elicit(params))
-    this.#connection = app.connect(stream)
+    this.#connection = app.connect(agent.stream)
+    this.closed = this.#connection.closed
     this.agent = this.#connection.agent
   }
 
   static async start(home: Pick<FakeHome, 'cwd' | 'env'>, options: TestEditorOptions = {}): Promise<TestEditor> {
-    const editor = new TestEditor(home, options)
+    const editor = new TestEditor(spawned(home, options.args ?? []), options)
+    await editor.initialize(options)
+    return editor
+  }
+
+  /** Connects to `/acp` of a server. */
+  static async dial(url: string, token: string, options: TestEditorOptions = {}): Promise<TestEditor> {
+    const editor = new TestEditor(dialed(url, token), options)
     await editor.initialize(options)
     return editor
   }
@@ -151,17 +158,64 @@ export class TestEditor implements AsyncDisposable {
 
   /** Ends like an editor that quits, and resolves when the agent has ended. */
   async quit(): Promise<void> {
-    this.child.stdin?.end()
-    await this.#exited
+    await this.#agent.quit()
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    this.child.kill('SIGKILL')
-    await this.#exited
+    await this.#agent.kill()
     this.#connection.close()
   }
 
   #tell(): void {
     for (const listener of [...this.#listeners]) listener()
   }
+}
+
+function spawned({ cwd, env }: Pick<FakeHome, 'cwd' | 'env'>, args: readonly string[]): Agent {
+  const child = spawn(process.execPath, [bundle, 'acp', ...args], { cwd, env, stdio: ['pipe', 'pipe', 'ignore'] })
+  const exited = once(child, 'close')
+  return {
+    stream: ndJsonStream(
+      Writable.toWeb(child.stdin) as WritableStream<Uint8Array>,
+      Readable.toWeb(child.stdout) as ReadableStream<Uint8Array>,
+    ),
+    quit: async () => {
+      child.stdin.end()
+      await exited
+    },
+    kill: async () => {
+      child.kill('SIGKILL')
+      await exited
+    },
+  }
+}
+
+function dialed(url: string, token: string): Agent {
+  const closed = Promise.withResolvers<void>()
+  let socket: WebSocket | undefined
+  const stream = createWebSocketStream(`${url.replace(/^http/, 'ws')}/acp`, {
+    headers: { authorization: `Bearer ${token}` },
+    WebSocket: opening((made) => {
+      socket = made
+      made.on('error', () => undefined)
+      made.once('close', () => closed.resolve())
+    }),
+  })
+  const end = async (how: 'close' | 'terminate'): Promise<void> => {
+    socket?.[how]()
+    await closed.promise
+  }
+  return { stream, quit: () => end('close'), kill: () => end('terminate') }
+}
+
+/** The class of sockets; tells of each that is made. */
+function opening(told: (socket: WebSocket) => void): WebSocketConstructor {
+  const made = (...args: ConstructorParameters<typeof WebSocket>): WebSocket => {
+    const socket = new WebSocket(...args)
+    told(socket)
+    return socket
+  }
+  return new Proxy(WebSocket, {
+    construct: (_target, args) => made(...(args as ConstructorParameters<typeof WebSocket>)),
+  })
 }

@@ -88,6 +88,7 @@ export async function serve(invocation: Invocation, io: Io): Promise<ExitCode> {
       push: { file: join(places.state, 'push.json') },
       ...(bus && { bus }),
       toolHosts,
+      editors: async (link) => (await import('../../acp/serve-from.ts')).serveEditor(link),
       ...options.server,
       ...(host.socketPath !== undefined && { unixSocket: host.socketPath }),
     }).catch((error: unknown) => {

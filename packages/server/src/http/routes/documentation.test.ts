@@ -6,7 +6,7 @@ import { TestServer } from '../../testing/running-server.ts'
 import { explorerScript } from './documentation.ts'
 import { TestApi } from '../testing/test-api.ts'
 import { ToolHosts } from '../../tool-hosts/tool-hosts.ts'
-import { hostRoute, wsRoute } from '../../ws/ws-door.ts'
+import { editorRoute, hostRoute, wsRoute } from '../../ws/ws-door.ts'
 
 const api = new TestApi()
 afterAll(() => api.close())
@@ -99,7 +99,11 @@ describe('the OpenAPI document', () => {
 })
 
 test('the reference page lists every route of a server; UPDATE_REST_PAGE=1 writes the table again', async () => {
-  const server = await TestServer.start(() => ({ metrics: new Metrics(new Map()), toolHosts: new ToolHosts() }))
+  const server = await TestServer.start(() => ({
+    metrics: new Metrics(new Map()),
+    toolHosts: new ToolHosts(),
+    editors: async () => undefined,
+  }))
   const { declared } = server.server
   await server.close()
   const isCommon = ({ path }: { path: string }): boolean => api.routes.declared.some((route) => route.path === path)
@@ -117,6 +121,8 @@ test('the reference page lists every route of a server; UPDATE_REST_PAGE=1 write
 const sockets: Record<string, string> = {
   [wsRoute.path]: 'Open the [WebSocket](websocket.md) of a session',
   [hostRoute.path]: 'Connect a tool host, if the server has the option `toolHosts`',
+  [editorRoute.path]:
+    'Connect an [editor](../guides/editors.md#editors-of-a-server), if the server has the option `editors`',
 }
 
 /** The table of routes in the reference. */
