@@ -6,7 +6,7 @@ export interface PlannedCall {
   input: Record<string, unknown>
   /** What the result must contain, in this order. */
   says: readonly string[]
-  /** Or this: a job that has ended before its call could be answered. */
+  /** Or this: a job that has ended before its call could be answered, or has not printed yet. */
   orSays?: readonly string[]
   /** The line that it leaves in the ledger of the folder, once. */
   ledger?: string
@@ -76,7 +76,8 @@ export function callOf({ tag, gate }: Job, step: number, jobId: string | undefin
         ledger: id,
       }
     case 'output':
-      if (jobId !== undefined) return { tool: 'job_output', input: { jobId, since: 0 }, says: ['job '] }
+      if (jobId !== undefined)
+        return { tool: 'job_output', input: { jobId, since: 0 }, says: ['job '], orSays: ['[Still running.'] }
       return { tool: 'ls', input: { path: '.', limit: step }, says: ['shared.txt'] }
     case 'grep':
     default:

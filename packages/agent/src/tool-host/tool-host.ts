@@ -72,8 +72,8 @@ const maxSessions = 100
 /** A result that nobody collects for so long is removed. The call stays known, so that it does not run again. */
 const keepResultsMs = 30 * 24 * 60 * 60 * 1000
 const cleanEveryMs = 24 * 60 * 60 * 1000
-/** How long a process that ends waits for calls that must not be interrupted. */
-const finishMs = 2000
+/** How long a process that ends waits for calls that must not be interrupted: on a busy machine, writing a file can take seconds. */
+const finishMs = 8000
 
 /**
  * Runs the calls of sessions that run elsewhere, in folders of this machine. Each call runs at most once: a service that
