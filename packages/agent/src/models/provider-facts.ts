@@ -24,6 +24,8 @@ export interface ProviderFacts {
   reasoning?: ReturnedReasoning | undefined
   /** Assistant messages with calls must have the reasoning member, if only as an empty string. */
   needsReasoning?: boolean | undefined
+  /** Adjacent assistant messages must be sent as one: calls must follow a user message or results. */
+  joinsAnswers?: boolean | undefined
   /** A user message must not follow tool results directly. */
   needsAnswerAfterResults?(modelId: string): boolean
   /** Reasoning is part of the text, between `<think>` tags. */
@@ -118,6 +120,7 @@ export const googleFacts: ProviderFacts = {
   api: 'google-generate-content',
   namespace: 'google',
   signatureKey: 'thoughtSignature',
+  joinsAnswers: true,
   hasCacheMarkers: false,
   // Models before Gemini 3 would get one answer for each text of a result.
   resultImages: 'after-text',

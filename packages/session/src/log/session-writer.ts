@@ -26,6 +26,8 @@ export interface AppendContext {
   parentId?: string | null
   cause?: Cause
   request?: RequestReference
+  /** The time of the line, in ISO 8601, if it happened earlier: in another program, for example. Default: now. */
+  timestamp?: string
 }
 
 /** One of several lines that are appended together. */
@@ -167,7 +169,7 @@ export class SessionWriter {
     const parentId = context.parentId === undefined ? leaf : context.parentId
     return toDisk(draft, {
       id,
-      timestamp: this.#now(),
+      timestamp: context.timestamp === undefined ? this.#now() : requireTime(context.timestamp),
       parentId: hasParent ? parentId : undefined,
       request: context.request,
       cause: context.cause,
@@ -341,6 +343,14 @@ function bodyOf(line: DiskLine): string {
     throw new SessionError('invalid-entry', `An entry may not be nested deeper than ${maxNesting} levels.`)
   }
   return body
+}
+
+/** The time as the log has it. */
+export function requireTime(timestamp: string): string {
+  const ms = Date.parse(timestamp)
+  if (Number.isNaN(ms))
+    throw new SessionError('invalid-entry', `${JSON.stringify(timestamp.slice(0, 80))} is not a time.`)
+  return new Date(ms).toISOString()
 }
 
 function leafAfter(line: DiskLine, leaf: string | null): string | null {

@@ -10,7 +10,7 @@ import { sealLine } from '../line/seal-line.ts'
 import type { SessionReader } from '../log/session-reader.ts'
 import { openPack, unpackInto } from './unpack.ts'
 import type { BlobReference } from '../line/message.ts'
-import type { SessionWriter } from '../log/session-writer.ts'
+import { requireTime, type SessionWriter } from '../log/session-writer.ts'
 
 export interface HeaderOptions {
   id?: string
@@ -21,6 +21,8 @@ export interface HeaderOptions {
   cause?: Cause
   /** Set if a subagent works in it on behalf of the parent session. */
   subagent?: true
+  /** When the conversation began, in ISO 8601, if it began earlier: in another program, for example. Default: now. */
+  timestamp?: string
 }
 
 export interface SessionMakerParts {
@@ -44,7 +46,8 @@ export class SessionMaker {
     const id = options.id === undefined ? newId() : requireId(options.id, 'session id')
     const { cwd, parentSession, parentEntry, subagent, cause } = options
     const draft = { type: 'session', version: headerVersion, cwd, parentSession, parentEntry, subagent }
-    await port.create(scope, id, sealLine(toDisk(draft, { id, timestamp: now().toISOString(), cause }), 1))
+    const timestamp = options.timestamp === undefined ? now().toISOString() : requireTime(options.timestamp)
+    await port.create(scope, id, sealLine(toDisk(draft, { id, timestamp, cause }), 1))
     return id
   }
 

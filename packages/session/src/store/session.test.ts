@@ -10,15 +10,15 @@ import { MemoryLogStore, memoryStore } from '../stores/memory/memory-store.ts'
 import { assistant, said, user } from '../testing/builders.ts'
 import { changedPort } from '../testing/changed-port.ts'
 
-describe('lines that are appended together', () => {
-  const message = (words: string, id?: string) => ({
-    draft: {
-      type: 'message' as const,
-      ...(id !== undefined && { id }),
-      message: { role: 'user' as const, content: [text(words)] },
-    },
-  })
+const message = (words: string, id?: string) => ({
+  draft: {
+    type: 'message' as const,
+    ...(id !== undefined && { id }),
+    message: { role: 'user' as const, content: [text(words)] },
+  },
+})
 
+describe('lines that are appended together', () => {
   test('follow each other and are one batch', async () => {
     const { session, batches } = await sessionOn()
     await user(session, 'before')
@@ -47,6 +47,24 @@ describe('lines that are appended together', () => {
     const large = 'x'.repeat(300_000)
     await session.appendAll([message('first'), message(large), message('last')])
     expect(await said(session)).toEqual(['user: first', `user: ${large}`, 'user: last'])
+  })
+})
+
+describe('lines of an earlier time', () => {
+  test('have that time, in the form of the log', async () => {
+    const store = memoryStore()
+    const session = await store.create({ timestamp: '2024-05-06T07:08:09Z' })
+    await session.append(message('then').draft, { timestamp: '2024-05-06T09:10:11+02:00' })
+    expect(session.header?.timestamp).toBe('2024-05-06T07:08:09.000Z')
+    expect((await session.lastLine())?.timestamp).toBe('2024-05-06T07:10:11.000Z')
+    expect(session.info).toMatchObject({ created: '2024-05-06T07:08:09.000Z', modified: '2024-05-06T07:10:11.000Z' })
+  })
+
+  test('are refused if the time is none', async () => {
+    const session = await memoryStore().create()
+    const appended = Promise.resolve().then(() => session.append(message('never').draft, { timestamp: 'yesterday' }))
+    await expect(appended).rejects.toMatchObject({ code: 'invalid-entry' })
+    await expect(memoryStore().create({ timestamp: '' })).rejects.toMatchObject({ code: 'invalid-entry' })
   })
 })
 

@@ -434,6 +434,11 @@ export class Session {
     })
   }
 
+  /** Reads the whole log, so that lines can be appended anywhere in the tree and name any entry. */
+  async loadTree(): Promise<void> {
+    await this.#reader.readWhole()
+  }
+
   /** The whole session as a tree. Reads the whole log. */
   async getTree(): Promise<TreeNode[]> {
     await this.#reader.readWhole()

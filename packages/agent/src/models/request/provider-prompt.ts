@@ -97,7 +97,12 @@ class PromptWriter {
     const isOwn = message.provider === this.#reader.provider && message.model === this.#reader.modelId
     const content = message.content.flatMap((block) => this.#assistantPart(block, { message, isOwn }))
     // Reasoning alone is not an answer.
-    if (content.some(({ type }) => type !== 'reasoning')) this.prompt.push(assistantMessage(content, this.#reader))
+    if (content.every(({ type }) => type === 'reasoning')) return
+    const answer = assistantMessage(content, this.#reader)
+    const last = this.prompt.at(-1)
+    // An answer in several messages: it was paused, or imported.
+    if (this.#reader.facts.joinsAnswers && last?.role === 'assistant') last.content.push(...answer.content)
+    else this.prompt.push(answer)
   }
 
   #assistantPart(block: Content, { message, isOwn }: { message: Message; isOwn: boolean }): AssistantContent {
