@@ -30,6 +30,7 @@ const readers: Item[] = [
       page('Print mode', '/guides/print-mode'),
       page('Variants', '/guides/variants'),
       page('Sessions', '/guides/sessions'),
+      page('Bring your history', '/guides/import'),
       page('Choose a model', '/guides/choose-a-model'),
       page('Tools', '/guides/tools'),
       page('Language servers', '/guides/language-servers'),
@@ -115,6 +116,7 @@ const reference: Item[] = [
       page('REST', '/reference/rest'),
       page('WebSocket', '/reference/websocket'),
       page('Session format', '/reference/session-format'),
+      page('Import formats', '/reference/import-formats'),
     ],
   },
   {

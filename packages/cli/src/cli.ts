@@ -6,7 +6,7 @@ import { harmless } from './text/harmless.ts'
 import type { CommandSpec } from './command-line/command.ts'
 import { acpCommands } from './commands/table/acp.ts'
 import { chatCommands } from './commands/table/chat.ts'
-import { logCommands, sessionCommands, playCommands, usageCommands } from './commands/table/sessions.ts'
+import { importCommands, logCommands, sessionCommands, playCommands, usageCommands } from './commands/table/sessions.ts'
 import { mcpCommands, setupCommands } from './commands/table/setup.ts'
 import { runCommands } from './commands/table/run.ts'
 import { serveCommands } from './commands/table/serve.ts'
@@ -59,6 +59,7 @@ export const commands: readonly CommandSpec[] = [
   ...serveCommands,
   ...tokenCommands,
   ...sessionCommands,
+  ...importCommands,
   ...playCommands,
   ...logCommands,
   ...mcpCommands,

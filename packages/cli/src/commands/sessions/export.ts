@@ -21,8 +21,8 @@ import { sliceLine } from '../../tui/markdown/wrap-line.ts'
 import { CodeColors } from '../../tui/views/diff-view.ts'
 import { markdownExport } from '../../export/markdown-export.ts'
 import { redactedPack } from '../../export/redacted-pack.ts'
+import { redactorOf } from './redactor.ts'
 import { randomBytes } from 'node:crypto'
-import { createRedactor, loadSettings, secretsOf, type Redactor } from '@tapetree/agent/settings'
 
 /** Writes the whole export to a temporary file first: the user confirms exactly what the final file contains. */
 export async function runSessionsExport(invocation: Invocation, io: Io): Promise<ExitCode> {
@@ -200,12 +200,6 @@ class PrivateFile implements AsyncDisposable {
 }
 
 const flushBytes = 256 * 1024
-
-/** The redaction that sessions are recorded with. Project settings do not apply. */
-async function redactorOf({ cwd, home, env }: Io): Promise<Redactor> {
-  const { values } = await loadSettings({ cwd, home, env })
-  return createRedactor({ secrets: secretsOf(env), allow: values.redaction.allow })
-}
 
 /** The colors of diffs on the screen, as spans with a class. */
 function htmlPainter(): CodePainter {

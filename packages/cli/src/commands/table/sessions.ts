@@ -1,4 +1,5 @@
 import type { CommandSpec, OptionSpec, PositionalSpec } from '../../command-line/command.ts'
+import { sourceNames } from '../../import/import-source.ts'
 
 const session: PositionalSpec = {
   name: 'session',
@@ -215,7 +216,7 @@ export const sessionCommands: readonly CommandSpec[] = [
     summary: 'import a session from a bundle',
     description:
       'Imports data only: entries get new ids; permissions, queued messages and open runs are left out. Runs nothing ' +
-      'from the bundle.',
+      'from the bundle.\n\nFor sessions of other programs, see `tapetree import`.',
     positionals: [{ name: 'bundle', description: 'the file; `-` is stdin', required: true, completes: 'file' }],
     options: [{ name: 'name', value: 'name', description: 'the name of the new session' }],
     load: async () => (await import('../sessions/import.ts')).runSessionsImport,
@@ -258,6 +259,36 @@ export const sessionCommands: readonly CommandSpec[] = [
     positionals: [session],
     options: [at],
     load: async () => (await import('../sessions/context.ts')).runSessionsContext,
+  },
+]
+
+export const importCommands: readonly CommandSpec[] = [
+  {
+    path: ['import'],
+    summary: 'import sessions of Claude Code, Codex, pi, opencode and Gemini CLI',
+    description:
+      'Finds the sessions of these programs on this machine and imports them as sessions of yours, with branches, ' +
+      'compactions, tool calls, images, times and costs. Never changes the files of the programs, and runs nothing: ' +
+      'an imported session has no permissions, and tool calls without a result are closed.\n\nRun it again at any ' +
+      'time: it adds only what is new, to the same sessions. Prints how many lines were kept, merged or dropped, and ' +
+      'why.\n\nWithout --all or a path, lists what it finds and asks.',
+    positionals: [
+      { name: 'path', description: 'a session file, or a folder with some', many: true, completes: 'file' },
+    ],
+    options: [
+      { name: 'all', short: 'a', description: 'import everything that is found, without asking' },
+      { name: 'from', value: 'program', description: 'only sessions of this program', choices: [...sourceNames] },
+      { name: 'project', value: 'folder', description: 'only sessions of this folder', completes: 'folder' },
+      { name: 'dry-run', description: 'only say what would happen' },
+    ],
+    examples: [
+      { command: 'tapetree import', says: 'What there is, with a question.' },
+      {
+        command: 'tapetree import --all --from claude-code --project .',
+        says: 'The sessions of Claude Code in this folder.',
+      },
+    ],
+    load: async () => (await import('../sessions/import-history.ts')).runImport,
   },
 ]
 
