@@ -16,7 +16,7 @@ import { Draw } from './providers/draw.ts'
 export const name = 'import'
 export const claim =
   'Sessions of other programs are imported without loss, as often as you like, and every provider accepts what follows.'
-export const sizes = { ci: { variations: 150 }, full: { variations: 40_000 } }
+export const sizes = { ci: { variations: 150 }, full: { variations: 3000 } }
 
 const maxShown = 20
 

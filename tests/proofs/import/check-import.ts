@@ -8,9 +8,8 @@ import {
   type ImportedSession,
   type LineReport,
 } from '../../../packages/cli/src/import/import-session.ts'
-import { dropReasons, mergeReasons } from '../../../packages/cli/src/import/import-source.ts'
+import { dropReasons, mergeReasons, type FoundSession } from '../../../packages/cli/src/import/import-source.ts'
 import { maxDepth } from '../../../packages/cli/src/import/source-lines.ts'
-import type { FoundSession } from '../../../packages/cli/src/import/sources.ts'
 import { saidIn } from './said.ts'
 import { withLines, type Specimen } from './specimens.ts'
 

@@ -63,7 +63,7 @@ export const readerMutants: Record<string, (taken: Taken, place: number) => Take
 export function inAllReaders(change: (taken: Taken, place: number) => Taken): Mutant {
   return () => {
     const mends = (Object.keys(sources) as SourceName[]).map((name) =>
-      replaceMember(sources[name], 'reader', (original) => () => asReader(original(), change)),
+      replaceMember(sources[name], 'reader', (original) => (session) => asReader(original(session), change)),
     )
     return () => {
       for (const mend of mends) mend()

@@ -277,11 +277,14 @@ export const programs: Record<SourceName, Program> = {
       const path = join(home, '.local/share/opencode/opencode.db')
       if (!existsSync(path)) return {}
       const database = new DatabaseSync(path)
-      const rows = (table: string): unknown[] =>
-        database.prepare(`SELECT * FROM ${table} ORDER BY time_created, id`).all()
-      const tables = { session: rows('session'), message: rows('message'), part: rows('part') }
+      const rows = ['session', 'message', 'part'].flatMap((table) =>
+        database
+          .prepare(`SELECT * FROM ${table} ORDER BY time_created, id`)
+          .all()
+          .map((row) => ({ table, row })),
+      )
       database.close()
-      return { 'opencode-rows.json': JSON.stringify(tables) }
+      return { 'opencode-rows.jsonl': lines(rows) }
     },
   },
   gemini: {

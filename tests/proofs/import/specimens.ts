@@ -3,9 +3,8 @@ import { cp, mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { findSessions } from '../../../packages/cli/src/import/find-sessions.ts'
-import { sourceNames, type SourceName } from '../../../packages/cli/src/import/import-source.ts'
+import { sourceNames, type FoundSession, type SourceName } from '../../../packages/cli/src/import/import-source.ts'
 import { sourceLineOfText } from '../../../packages/cli/src/import/source-lines.ts'
-import type { FoundSession } from '../../../packages/cli/src/import/sources.ts'
 
 const corpus = join(import.meta.dirname, '../../corpus/imports')
 
@@ -19,23 +18,29 @@ export interface Specimen {
 /** A home with the recordings of all programs in it. */
 export async function layOut(home: string): Promise<void> {
   for (const name of sourceNames) await cp(join(corpus, name), home, { recursive: true })
-  const rows = JSON.parse(readFileSync(join(corpus, 'opencode/opencode-rows.json'), 'utf8')) as Tables
+  const rows = readFileSync(join(corpus, 'opencode/opencode-rows.jsonl'), 'utf8').trim().split('\n')
   const folder = join(home, '.local/share/opencode')
   await mkdir(folder, { recursive: true })
-  makeDatabase(join(folder, 'opencode.db'), rows)
+  makeDatabase(
+    join(folder, 'opencode.db'),
+    rows.map((row) => JSON.parse(row) as TableRow),
+  )
 }
 
-type Tables = Record<string, Record<string, string | number | null>[]>
+interface TableRow {
+  table: string
+  row: Record<string, string | number | null>
+}
 
-function makeDatabase(path: string, tables: Tables): void {
+function makeDatabase(path: string, rows: readonly TableRow[]): void {
   const database = new DatabaseSync(path)
   // As the program has it: what was written last is beside the file.
   database.exec('PRAGMA journal_mode = WAL')
-  for (const [table, rows] of Object.entries(tables)) {
-    const names = Object.keys(rows[0] ?? { id: '' })
+  for (const [table, all] of Map.groupBy(rows, (each) => each.table)) {
+    const names = Object.keys(all[0]?.row ?? {})
     database.exec(`CREATE TABLE ${table} (${names.map((name) => `"${name}"`).join(', ')})`)
     const insert = database.prepare(`INSERT INTO ${table} VALUES (${names.map(() => '?').join(', ')})`)
-    for (const row of rows) insert.run(...names.map((name) => row[name] ?? null))
+    for (const { row } of all) insert.run(...names.map((name) => row[name] ?? null))
   }
   database.close()
 }

@@ -133,7 +133,13 @@ export class ClaudeCodeReader implements SourceReader {
   #cost = 0
   #hasOwnTitle = false
   #leaf: string | null = null
+  readonly #isSubagent: boolean
   #boundary: { entry: string; keptFrom: string | undefined; tokens: number } | undefined
+
+  /** In the file of a subagent, every line is part of a side chain. */
+  constructor({ isSubagent }: { isSubagent: boolean }) {
+    this.#isSubagent = isSubagent
+  }
 
   get leaf(): string | null {
     return this.#leaf
@@ -155,7 +161,8 @@ export class ClaudeCodeReader implements SourceReader {
     this.#chain.tip = parent
     const [kind, fate] = this.#takeKind(line, uuid ?? line.hash)
     if (uuid !== undefined) this.#entries.set(uuid, this.#chain.tip)
-    if (this.#chain.tip !== parent && line.value['isSidechain'] !== true) this.#leaf = this.#chain.tip
+    if (this.#chain.tip !== parent && (this.#isSubagent || line.value['isSidechain'] !== true))
+      this.#leaf = this.#chain.tip
     return { kind, fate, lines: this.#chain.take() }
   }
 

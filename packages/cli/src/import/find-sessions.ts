@@ -1,8 +1,8 @@
 import { stat } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { isInside } from '@tapetree/agent/util/is-inside'
-import { sourceNames, type SourceName } from './import-source.ts'
-import { findAt, sources, type Found, type FoundSession, type Machine, type UnusableFile } from './sources.ts'
+import { sourceNames, type Found, type FoundSession, type SourceName, type UnusableFile } from './import-source.ts'
+import { findAt, sources, type Machine } from './sources.ts'
 
 export interface FindOptions {
   machine: Machine

@@ -1,16 +1,9 @@
 import { SessionError, type Content, type Message, type Session, type SessionStore } from '@tapetree/session'
 import type { EntryDraft, RecordDraft } from '@tapetree/session/format'
 import type { Redactor } from '@tapetree/agent/settings'
-import {
-  dropReasons,
-  mergeReasons,
-  type DropReason,
-  type Fate,
-  type MergeReason,
-  type NewLine,
-} from './import-source.ts'
+import type { DropReason, Fate, FoundSession, MergeReason, NewLine, SourceReader } from './import-source.ts'
 import { hashOf } from './source-lines.ts'
-import { sources, type FoundSession } from './sources.ts'
+import { sources } from './sources.ts'
 
 /** How many lines of the source became what. */
 export interface LineTally {
@@ -55,40 +48,104 @@ export interface LineReport {
  */
 export async function importSession(found: FoundSession, options: ImportOptions): Promise<ImportedSession> {
   const id = sessionIdOf(found.source, found.session.id)
-  const tally: LineTally = { lines: 0, kept: 0, merged: {}, dropped: {} }
-  const reader = sources[found.source].reader()
-  const lines: NewLine[] = []
-  for await (const line of found.lines(options.signal)) {
-    const taken =
-      line.type === 'read'
-        ? reader.take(line)
-        : { kind: 'unreadable', fate: { type: 'dropped' as const, reason: line.reason }, lines: [] }
-    count(tally, taken.fate)
-    options.onLine?.({ number: line.number, kind: taken.kind, fate: taken.fate })
-    lines.push(...taken.lines)
-  }
-  const nothing = { id, tally, added: 0, closed: 0 }
-  if (!lines.some(({ draft }) => 'message' in draft || draft.type === 'compaction'))
-    return { ...nothing, outcome: 'empty' }
+  const outline = await Outline.read(found, options)
+  const nothing = { id, tally: outline.tally, added: 0, closed: 0 }
+  if (!outline.hasMessages) return { ...nothing, outcome: 'empty' }
   if (options.putAway?.has(id)) return { ...nothing, outcome: 'put-away' }
-  const target = await openTarget(found, { id, started: reader.started, ...options })
+  const target = await openTarget(found, { id, started: outline.started, ...options })
   if (target === 'busy') return { ...nothing, outcome: 'busy' }
   try {
-    const writer = new SessionImport(
-      id,
-      { lines: [originOf(found, lines), ...lines], leaf: reader.leaf },
-      { ...options, found },
-    )
-    const { added, closed } = await writer.write(target.session)
+    const { added, closed } = await new SessionImport(id, { found, outline }, options).write(target.session)
     const outcome = target.isNew ? 'imported' : added + closed > 0 ? 'updated' : 'unchanged'
-    return { id, tally, added, closed, outcome }
-  } catch (error) {
-    // What was written stays: the next import goes on from there.
-    throw error instanceof SessionError
-      ? error
-      : new Error(`Session ${found.session.id} of ${found.path} could not be imported.`, { cause: error })
+    return { ...nothing, added, closed, outcome }
   } finally {
+    // What was written stays, also after a failure: the next import goes on from there.
     await target.session?.close()
+  }
+}
+
+interface Node {
+  parent: string | null
+  timestamp: string
+  calls: string[]
+  results: string[]
+  isOfUser: boolean
+}
+
+/** The lines of a source without their content, of which a long session has too much to hold. */
+class Outline {
+  readonly tally: LineTally = { lines: 0, kept: 0, merged: {}, dropped: {} }
+  /** Of all lines of ours, in order. */
+  readonly keys = new Set<string>()
+  readonly nodes = new Map<string, Node>()
+  hasMessages = false
+  leaf: string | null = null
+  started: string | undefined
+  /** The time of the first line. */
+  first: string | undefined
+
+  static async read(found: FoundSession, { signal, onLine }: ImportOptions): Promise<Outline> {
+    const outline = new Outline()
+    const reader = sources[found.source].reader(found.session)
+    for await (const { report, lines } of takenLines(found, reader, signal)) {
+      count(outline.tally, report.fate)
+      onLine?.(report)
+      for (const line of lines) outline.#add(line)
+    }
+    outline.leaf = reader.leaf
+    outline.started = reader.started
+    return outline
+  }
+
+  #add({ key, parent, timestamp, draft }: NewLine): void {
+    this.first ??= timestamp
+    this.keys.add(key)
+    this.hasMessages ||= draft.type === 'message' || draft.type === 'compaction'
+    if (!['message', 'custom', 'compaction', 'branch_summary'].includes(draft.type)) return
+    const content = contentOf(draft)
+    this.nodes.set(key, {
+      parent,
+      timestamp,
+      calls: content.flatMap((block) => (block.type === 'tool_use' ? [block.toolUse.id] : [])),
+      results: content.flatMap((block) => (block.type === 'tool_result' ? [block.toolResult.toolUseId] : [])),
+      isOfUser: draft.type === 'message' && draft.message.role === 'user',
+    })
+  }
+
+  /** The entries after which nothing comes, with their calls that have no result. */
+  openEnds(): { key: string; timestamp: string; calls: string[] }[] {
+    const ends = new Set(this.nodes.keys())
+    for (const { parent } of this.nodes.values()) if (parent !== null) ends.delete(parent)
+    return [...ends].flatMap((key) => {
+      const calls = this.#openCalls(key)
+      return calls.length === 0 ? [] : [{ key, timestamp: this.nodes.get(key)?.timestamp ?? '', calls }]
+    })
+  }
+
+  /** The calls on the way to an entry that have no result, up to the last message of the user. */
+  #openCalls(end: string): string[] {
+    const answered = new Set<string>()
+    const calls = new Set<string>()
+    for (let node = this.nodes.get(end); node; node = node.parent === null ? undefined : this.nodes.get(node.parent)) {
+      for (const result of node.results) answered.add(result)
+      for (const call of node.calls) calls.add(call)
+      if (node.isOfUser) break
+    }
+    return [...calls].filter((call) => !answered.has(call))
+  }
+}
+
+async function* takenLines(
+  found: FoundSession,
+  reader: SourceReader,
+  signal?: AbortSignal,
+): AsyncGenerator<{ report: LineReport; lines: NewLine[] }> {
+  for await (const line of found.lines(signal)) {
+    const { number } = line
+    if (line.type === 'read') {
+      const { kind, fate, lines } = reader.take(line)
+      yield { report: { number, kind, fate }, lines }
+    } else yield { report: { number, kind: 'unreadable', fate: { type: 'dropped', reason: line.reason } }, lines: [] }
   }
 }
 
@@ -110,9 +167,6 @@ function count(tally: LineTally, fate: Fate): void {
   else tally.dropped[fate.reason] = (tally.dropped[fate.reason] ?? 0) + 1
 }
 
-/** All reasons, for checks. */
-export const reasons = { ...mergeReasons, ...dropReasons }
-
 async function openTarget(
   { source, session }: FoundSession,
   { store, id, started, dryRun = false }: ImportOptions & { id: string; started: string | undefined },
@@ -122,7 +176,9 @@ async function openTarget(
     throw error
   })
   if (existing) {
-    if (dryRun || existing.readOnlyReason === undefined) return { session: existing, isNew: false }
+    // An interrupted run goes on at the leaf, which must not move.
+    if (dryRun || (existing.readOnlyReason === undefined && !existing.openRun))
+      return { session: existing, isNew: false }
     await existing.close()
     return 'busy'
   }
@@ -138,46 +194,66 @@ async function openTarget(
   return { session: made, isNew: true }
 }
 
-/** The first entry says where the session comes from. */
-function originOf({ source, session }: FoundSession, lines: readonly NewLine[]): NewLine {
-  const draft: EntryDraft = { type: 'custom', custom: { customType: 'import', data: { source, session: session.id } } }
-  return { key: originKey, parent: null, timestamp: lines[0]?.timestamp ?? new Date(0).toISOString(), draft }
-}
-
-interface WriterOptions extends ImportOptions {
-  found: FoundSession
-}
-
 /** Appends what a session does not have yet. */
 class SessionImport {
   readonly #id: string
-  readonly #lines: readonly NewLine[]
-  readonly #leaf: string | null
-  readonly #options: WriterOptions
+  readonly #found: FoundSession
+  readonly #outline: Outline
+  readonly #options: ImportOptions
 
-  constructor(id: string, { lines, leaf }: { lines: readonly NewLine[]; leaf: string | null }, options: WriterOptions) {
+  constructor(id: string, { found, outline }: { found: FoundSession; outline: Outline }, options: ImportOptions) {
     this.#id = id
-    this.#lines = lines
-    this.#leaf = leaf
+    this.#found = found
+    this.#outline = outline
     this.#options = options
   }
 
   /** Without a session, only counts. */
   async write(session: Session | undefined): Promise<{ added: number; closed: number }> {
     const present = session ? await idsOf(session) : new Set<string>()
-    const missing = this.#lines.filter(({ key }) => !present.has(this.#idOf(key)))
+    const missing = new Set([...this.#outline.keys].filter((key) => !present.has(this.#idOf(key))))
     const closings = this.#closings().filter(({ key }) => !present.has(this.#idOf(key)))
     const closed = closings.reduce((sum, { draft }) => sum + contentOf(draft).length, 0)
-    if (!session || this.#options.dryRun) return { added: missing.length, closed }
+    if (!session || this.#options.dryRun) return { added: missing.size, closed }
     const leafBefore = session.leafId
-    if (missing.length > 0) await session.loadTree()
-    for (let start = 0; start < missing.length; start += batch) {
-      this.#options.signal?.throwIfAborted()
-      await this.#append(session, missing.slice(start, start + batch))
-    }
+    if (missing.size + closings.length > 0) await session.loadTree()
+    if (!present.has(this.#idOf(originKey))) await this.#append(session, [this.#origin()])
+    if (missing.size > 0) await this.#appendMissing(session, missing)
     await this.#append(session, closings)
     await this.#moveLeaf(session, leafBefore)
-    return { added: missing.length, closed }
+    return { added: missing.size, closed }
+  }
+
+  /** Reads the source again: what has been added to it in the meantime is left to the next import. */
+  async #appendMissing(session: Session, missing: ReadonlySet<string>): Promise<void> {
+    const reader = sources[this.#found.source].reader(this.#found.session)
+    let batch: NewLine[] = []
+    let bytes = 0
+    for await (const { lines } of takenLines(this.#found, reader, this.#options.signal)) {
+      for (const line of lines) {
+        if (!missing.has(line.key)) continue
+        batch.push(line)
+        bytes += sizeOf(line)
+      }
+      if (batch.length < maxBatchLines && bytes < maxBatchBytes) continue
+      await this.#append(session, batch)
+      batch = []
+      bytes = 0
+    }
+    await this.#append(session, batch)
+  }
+
+  /** The first entry says where the session comes from. */
+  #origin(): NewLine {
+    const { source, session } = this.#found
+    const data = { source, session: session.id }
+    const timestamp = this.#outline.first ?? new Date(0).toISOString()
+    return {
+      key: originKey,
+      parent: null,
+      timestamp,
+      draft: { type: 'custom', custom: { customType: 'import', data } },
+    }
   }
 
   async #append(session: Session, lines: readonly NewLine[]): Promise<void> {
@@ -207,29 +283,24 @@ class SessionImport {
 
   /** Results for calls that had none when the conversation, or a branch of it, stopped. */
   #closings(): NewLine[] {
-    const { title } = sources[this.#options.found.source]
-    const nodes = new Map(this.#lines.filter(({ draft }) => isNode(draft)).map((line) => [line.key, line]))
-    const ends = new Set(nodes.keys())
-    for (const { parent } of nodes.values()) if (parent !== null) ends.delete(parent)
-    return [...ends].flatMap((end) => {
-      const open = openCalls(nodes, end)
-      const last = nodes.get(end)
-      if (open.length === 0 || !last) return []
-      const content = open.map((toolUseId): Content => {
-        const said = `No result: ${title} stopped before this call had ended, or still ran it when the session was imported.`
+    const { title } = sources[this.#found.source]
+    const said = `No result: ${title} stopped before this call had ended, or still ran it when the session was imported.`
+    return this.#outline.openEnds().map(({ key, timestamp, calls }) => {
+      const content = calls.map((toolUseId): Content => {
         return { type: 'tool_result', toolResult: { toolUseId, isError: true, content: said } }
       })
       const draft: EntryDraft = { type: 'message', message: { role: 'tool', content } }
-      return [{ key: closingKey(end), parent: end, timestamp: last.timestamp, draft }]
+      return { key: closingKey(key), parent: key, timestamp, draft }
     })
   }
 
   /** To where the source goes on, unless someone went on here. */
   async #moveLeaf(session: Session, before: string | null): Promise<void> {
     const ours = new Set<string | null>([null])
-    for (const { key } of this.#lines) ours.add(this.#idOf(key)).add(this.#idOf(closingKey(key)))
-    const closing = this.#leaf === null ? undefined : this.#closings().find(({ parent }) => parent === this.#leaf)
-    const wanted = closing?.key ?? this.#leaf ?? originKey
+    for (const key of [originKey, ...this.#outline.keys]) ours.add(this.#idOf(key)).add(this.#idOf(closingKey(key)))
+    const { leaf } = this.#outline
+    const closing = leaf === null ? undefined : this.#closings().find(({ parent }) => parent === leaf)
+    const wanted = closing?.key ?? leaf ?? originKey
     const target = ours.has(before) ? this.#idOf(wanted) : before
     if (session.leafId !== target) await session.branch(target)
   }
@@ -239,29 +310,16 @@ class SessionImport {
   }
 }
 
-const batch = 256
+const maxBatchLines = 256
+const maxBatchBytes = 8 * 2 ** 20
 const originKey = 'origin'
 
 function closingKey(key: string): string {
   return `closed ${key}`
 }
 
-function isNode(draft: EntryDraft | RecordDraft): boolean {
-  return ['message', 'custom', 'compaction', 'branch_summary'].includes(draft.type)
-}
-
-/** The calls on the way to an entry that have no result, up to the last message of the user. */
-function openCalls(nodes: ReadonlyMap<string, NewLine>, end: string): string[] {
-  const answered = new Set<string>()
-  const calls: string[] = []
-  for (let line = nodes.get(end); line; line = line.parent === null ? undefined : nodes.get(line.parent)) {
-    for (const block of contentOf(line.draft)) {
-      if (block.type === 'tool_result') answered.add(block.toolResult.toolUseId)
-      if (block.type === 'tool_use') calls.push(block.toolUse.id)
-    }
-    if (line.draft.type === 'message' && line.draft.message.role === 'user') break
-  }
-  return [...new Set(calls.reverse())].filter((call) => !answered.has(call))
+function sizeOf({ draft }: NewLine): number {
+  return JSON.stringify(draft).length
 }
 
 function contentOf(draft: EntryDraft | RecordDraft): readonly Content[] {

@@ -69,6 +69,26 @@ export interface SourceReader {
   readonly started: string | undefined
 }
 
+/** A session of another program on this machine. */
+export interface FoundSession {
+  source: SourceName
+  session: SourceSession
+  path: string
+  bytes: number
+  /** When the program last wrote it, in ISO 8601. */
+  modified: string
+  lines: (signal?: AbortSignal) => AsyncIterable<SourceLine>
+}
+
+/** A file that cannot be used, and why. */
+export interface UnusableFile {
+  source: SourceName
+  path: string
+  reason: string
+}
+
+export type Found = { type: 'session'; found: FoundSession } | { type: 'unusable'; file: UnusableFile }
+
 /** What becomes of one kind of line; the reference page has a row for each. */
 export interface LineKind {
   /** The name as the format has it. */

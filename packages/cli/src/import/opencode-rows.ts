@@ -2,7 +2,7 @@ import { copyFile, constants, mkdtemp, readdir, readFile, rm, stat } from 'node:
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
 import type { DatabaseSync } from 'node:sqlite'
-import type { Found } from './sources.ts'
+import type { Found } from './import-source.ts'
 import { sourceLineOfText, type SourceLine } from './source-lines.ts'
 import { inputOf, time, values, words, type Values } from './values.ts'
 

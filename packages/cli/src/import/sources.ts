@@ -4,32 +4,19 @@ import { basename, dirname, isAbsolute, join } from 'node:path'
 import { ClaudeCodeReader, claudeCodeLines, claudeCodeSession } from './claude-code.ts'
 import { CodexReader, codexLines, codexSession } from './codex.ts'
 import { GeminiReader, geminiLines, geminiSession, geminiWhole } from './gemini.ts'
-import { sourceNames, type LineKind, type SourceName, type SourceReader, type SourceSession } from './import-source.ts'
+import {
+  sourceNames,
+  type Found,
+  type LineKind,
+  type SourceName,
+  type SourceReader,
+  type SourceSession,
+} from './import-source.ts'
 import { OpencodeReader, opencodeLines } from './opencode.ts'
 import { findInDatabase, findInStorage } from './opencode-rows.ts'
 import { PiReader, piLines, piSession } from './pi.ts'
 import { maxLineBytes, readJsonLines, sourceLineOfText, type SourceLine } from './source-lines.ts'
 import { words, type Values } from './values.ts'
-
-/** A session of another program on this machine. */
-export interface FoundSession {
-  source: SourceName
-  session: SourceSession
-  path: string
-  bytes: number
-  /** When the program last wrote it, in ISO 8601. */
-  modified: string
-  lines: (signal?: AbortSignal) => AsyncIterable<SourceLine>
-}
-
-/** A file that cannot be used, and why. */
-export interface UnusableFile {
-  source: SourceName
-  path: string
-  reason: string
-}
-
-export type Found = { type: 'session'; found: FoundSession } | { type: 'unusable'; file: UnusableFile }
 
 export interface Source {
   /** As people call the program. */
@@ -41,7 +28,7 @@ export interface Source {
   find: (folder: string) => AsyncGenerator<Found>
   /** The session in one file; undefined if it is not one of this program. */
   recognize: (path: string) => Promise<Found[] | undefined>
-  reader: () => SourceReader
+  reader: (session: SourceSession) => SourceReader
 }
 
 export interface Machine {
@@ -57,7 +44,7 @@ export const sources: Record<SourceName, Source> = {
     find: (folder) => findFiles('claude-code', folder, (path) => path.endsWith('.jsonl')),
     recognize: (path) =>
       recognizeLines('claude-code', path, (line) => 'sessionId' in line && ('uuid' in line || 'operation' in line)),
-    reader: () => new ClaudeCodeReader(),
+    reader: ({ subagent = false }) => new ClaudeCodeReader({ isSubagent: subagent }),
   },
   codex: {
     title: 'Codex',
