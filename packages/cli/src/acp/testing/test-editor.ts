@@ -16,7 +16,7 @@ import {
   type Stream,
 } from '@agentclientprotocol/sdk/unstable'
 import { createWebSocketStream, type WebSocketConstructor } from '@agentclientprotocol/sdk/experimental/ws-client'
-import { spawn } from 'node:child_process'
+import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { Readable, Writable } from 'node:stream'
 import { WebSocket } from 'ws'
@@ -40,6 +40,8 @@ interface Agent {
   /** Ends like an editor that quits, and resolves when the agent has noticed. */
   quit: () => Promise<void>
   kill: () => Promise<void>
+  /** Absent if the agent is at a server. */
+  child?: ChildProcess
 }
 
 /** An editor: the client side of the SDK, with the real command as its agent. */
@@ -51,12 +53,15 @@ export class TestEditor implements AsyncDisposable {
   readonly permissions: RequestPermissionRequest[] = []
   /** Permission requests that the agent took back. */
   withdrawn = 0
+  /** What the process of the agent has written besides messages. */
+  stderr = ''
   readonly #connection: ClientConnection
   readonly #agent: Agent
   #listeners = new Set<() => void>()
 
   private constructor(agent: Agent, options: TestEditorOptions) {
     this.#agent = agent
+    agent.child?.stderr?.on('data', (chunk: Buffer) => (this.stderr += chunk.toString()))
     const { permit, elicit } = options
     const app = client({ name: 'test-editor' })
       .onNotification(methods.client.session.update, ({ params }) => {
@@ -92,6 +97,13 @@ export class TestEditor implements AsyncDisposable {
     const editor = new TestEditor(dialed(url, token), options)
     await editor.initialize(options)
     return editor
+  }
+
+  /** The process of the agent. */
+  get child(): ChildProcess {
+    const { child } = this.#agent
+    if (!child) throw new Error('This agent is at a server.')
+    return child
   }
 
   async initialize({ capabilities = {}, name = 'Test Editor' }: TestEditorOptions = {}): Promise<InitializeResponse> {
@@ -172,7 +184,7 @@ export class TestEditor implements AsyncDisposable {
 }
 
 function spawned({ cwd, env }: Pick<FakeHome, 'cwd' | 'env'>, args: readonly string[]): Agent {
-  const child = spawn(process.execPath, [bundle, 'acp', ...args], { cwd, env, stdio: ['pipe', 'pipe', 'ignore'] })
+  const child = spawn(process.execPath, [bundle, 'acp', ...args], { cwd, env, stdio: 'pipe' })
   const exited = once(child, 'close')
   return {
     stream: ndJsonStream(
@@ -187,6 +199,7 @@ function spawned({ cwd, env }: Pick<FakeHome, 'cwd' | 'env'>, args: readonly str
       child.kill('SIGKILL')
       await exited
     },
+    child,
   }
 }
 
