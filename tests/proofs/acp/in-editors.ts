@@ -132,8 +132,15 @@ class Editors {
   /** No run is open and nothing waits. What others have queued may still be on its way. */
   async #isAtRest(): Promise<boolean> {
     for (const until = performance.now() + queuedMs; performance.now() < until; await setTimeout(20)) {
-      const { run, waiting } = foldOf(this.#log())
-      if (run === null && waiting.length === 0 && this.#prompts.at(-1)?.answer !== undefined) return true
+      const texts = this.#log()
+      const { run, waiting } = foldOf(texts)
+      const lines = logLines(texts)
+      // A message that was just delivered is there before the start of its run.
+      const isHeard =
+        lines.findLastIndex(({ type, payload }) => type === 'message' && payload['role'] === 'user') <
+        lines.findLastIndex(({ type }) => type === 'run_start')
+      const isAnswered = this.#prompts.at(-1)?.answer !== undefined
+      if (run === null && waiting.length === 0 && isHeard && isAnswered) return true
     }
     return false
   }
