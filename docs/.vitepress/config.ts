@@ -99,6 +99,7 @@ const reference: Item[] = [
       page('What others lose', '/peers'),
       page('Comparison of SDKs', '/reference/comparison'),
       page('Proofs and benches', '/reference/proofs'),
+      page('The specification', '/reference/specification'),
       page('Status and platforms', '/reference/platforms'),
     ],
   },

@@ -243,7 +243,8 @@ export const recording = [
     id: 'session-management/observers browser-tabs',
     says: 'Several browser tabs can show the same session.',
     lines: { 'Observer Pattern': ['218b3a7e'] },
-    open: 'There is no browser interface.',
+    settled:
+      'The web app is a client like any other; `npm run proof web-app` drives it in Chromium, with several browsers on one session.',
   },
   {
     id: 'session-management/observers none',

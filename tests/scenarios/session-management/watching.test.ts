@@ -2,7 +2,7 @@ import { ModelError } from '@tapetree/agent'
 import { script } from '@tapetree/agent/testing'
 import { agentSessions, LiveSessions, RequestProblem } from '@tapetree/server'
 import { memoryStore } from '@tapetree/session'
-import { expect, vi } from 'vitest'
+import { expect, onTestFinished, vi } from 'vitest'
 import { tool } from '../../golden/tool.ts'
 import { storedIn } from '../../support/stored.ts'
 import { verifies } from '../../support/verifies.ts'
@@ -209,5 +209,38 @@ verifies(
     expect(page.events.every((line) => line.seq > seq)).toBe(true)
     const again = await join('left')
     expect(shownOn(again)).toEqual(['user: Go.', 'agent: Begun. Done.'])
+  },
+)
+
+verifies(
+  ['session-management/observers browser-tabs'],
+  'two tabs of one browser show the same text while it is written, each can prompt, and one goes on when the other is closed',
+  async () => {
+    const wait = door()
+    onTestFinished(wait.open)
+    const { join, idle } = await host(script().text('Begun. ').do(wait.pass).text('Done.').step().text('Again.'))
+    // Tabs share the token of their browser. The client of the web app is this class.
+    const [left, right] = [await join('left-tab'), await join('right-tab')]
+    await left.prompt('From the left.')
+    await wait.reached
+    for (const tab of [left, right]) {
+      const written = (): string => JSON.stringify([...tab.transcript.inFlight.values()])
+      await vi.waitFor(() => expect(written()).toContain('Begun. '), patiently)
+      expect(shownOn(tab)).toEqual(['user: From the left.'])
+    }
+    expect(
+      right
+        .state('presence')
+        ?.map(({ name }) => name)
+        .toSorted(),
+    ).toEqual(['left-tab', 'right-tab'])
+    await left.close()
+    wait.open()
+    await idle()
+    await right.prompt('From the right.')
+    const shown = ['user: From the left.', 'agent: Begun. Done.', 'user: From the right.', 'agent: Again.']
+    await vi.waitFor(() => expect(shownOn(right)).toEqual(shown), patiently)
+    // A tab that is opened later shows the whole session.
+    expect(shownOn(await join('third-tab'))).toEqual(shown)
   },
 )
