@@ -48,7 +48,7 @@ export const architecture = [
     id: 'session-agent-refactor/1 summary-and-queue',
     says: 'A run triggers summaries and continues with the queue.',
     lines: { 'Current `Run()` Responsibilities (Count: 9)': ['c0fd324b'] },
-    settled: 'Compaction runs within the run, before the next request.',
+    settled: 'The summary is begun in the background and appended before a later request of the run.',
   },
   {
     id: 'session-agent-refactor/2 short-functions',

@@ -47,7 +47,7 @@ verifies(
 )
 
 verifies(
-  ['agent-module/cancel clears', 'agent-module/cancel cleanup'],
+  ['agent-module/cancel clears', 'agent-module/cancel cleanup', 'agent-module/state active-requests'],
   'a tool at work is told to stop, its call has a result, and the session is free for the next prompt',
   async () => {
     const working = Promise.withResolvers<void>()

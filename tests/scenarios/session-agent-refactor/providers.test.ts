@@ -156,3 +156,26 @@ verifies(
     expect(await pathOf(agent)).toEqual(['user: What is this? <image>', 'assistant: Done.'])
   },
 )
+
+verifies(
+  ['session-manager/5.2 normalizing', 'session-manager/5.2 openai-parts', 'session-manager/5.2 google-text'],
+  'the answers of each provider are the same blocks in the log, whatever their format was',
+  async () => {
+    const apis: FakeApi[] = ['anthropic', 'openai', 'google', 'openaiCompatible']
+    for (const api of apis) {
+      const { agent } = await openWith(api, call('call_1'), done)
+      expect(await finish(agent, 'go')).toMatchObject({ outcome: 'completed' })
+      const { messages } = await agent.session.getContext()
+      const answers = messages
+        .filter(({ message }) => message.role === 'assistant')
+        .map(({ message }) => message.content)
+      expect([api, answers]).toMatchObject([
+        api,
+        [
+          [{ type: 'tool_use', toolUse: { id: expect.any(String) as string, name: 'look', input: {} } }],
+          [{ type: 'text', text: { content: 'Done.' } }],
+        ],
+      ])
+    }
+  },
+)
