@@ -161,7 +161,7 @@ describe('calls', () => {
     for (const id of ['a', 'b', 'c']) talk.result(id, `output of ${id}`)
     talk.result('d', 'made')
     expect(draw(talk)).toBe(`
-✓ Explored read 2 files, searched 1 time
+✓ Explored read 2 files, searched 1 time · a.ts, b.ts, x
 ✓ bash make · exit code 0
   made
 `)

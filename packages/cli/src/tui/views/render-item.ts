@@ -232,9 +232,10 @@ function readsLines(calls: readonly ToolCallPart[], place: Place): string[] {
   if (isUnfolded || isNotable) return calls.flatMap((call) => partLines(call, place))
   const current = calls.find(({ result }) => !result)
   const sign = current ? { text: '●', style: theme.accent } : { text: '✓', style: theme.success }
-  const notes = current
-    ? [{ text: fitText(shownWords(callArgument(current)), Math.floor(width / 2)), style: theme.muted }]
-    : []
+  // What it looks at now, or all it has looked at.
+  const subjects = current ? [callArgument(current)] : [...new Set(calls.map((call) => callArgument(call)))]
+  const about = shownWords(subjects.filter((each) => each !== '').join(', '))
+  const notes = [{ text: fitText(about, Math.floor(width / 2)), style: theme.muted }]
   return titleLines(
     { sign, name: current ? 'Exploring' : 'Explored', argument: readsText(calls), notes },
     { context, width },

@@ -59,6 +59,8 @@ export function runWords({
 
 /** The call with its argument, or the question. */
 function askedWords({ tool, title, input }: Transcript['permissions'][number]): string {
+  // Its title is the plan itself, which the dialog draws.
+  if (tool === 'exit_plan') return 'the plan'
   const argument = input && tool !== 'ask_user' ? callArgument({ name: tool, input }) : ''
   return argument === '' ? title : `${tool} ${argument}`
 }

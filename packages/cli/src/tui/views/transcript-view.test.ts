@@ -269,7 +269,7 @@ describe('a run', () => {
     talk.assistant(call('a', 'read', { path: 'a.ts' })).result('a', 'one')
     talk.assistant(call('b', 'read', { path: 'b.ts' })).result('b', 'two')
     const view = show(talk, { rows: 12 })
-    expect(screen(view).filter(Boolean)).toEqual(['> go', '✓ Explored read 2 files'])
+    expect(screen(view).filter(Boolean)).toEqual(['> go', '✓ Explored read 2 files · a.ts, b.ts'])
     talk.assistant(call('c', 'grep', { pattern: 'needle' }))
     talk.record('tool_start', { toolStart: { runId: 'r', callId: 'c', name: 'grep' } })
     view.update(talk.transcript)
