@@ -98,6 +98,7 @@ const reference: Item[] = [
       page('How it works', '/how-it-works'),
       page('What others lose', '/peers'),
       page('Comparison of SDKs', '/reference/comparison'),
+      page('Comparison of terminals', '/reference/terminal-comparison'),
       page('Proofs and benches', '/reference/proofs'),
       page('The specification', '/reference/specification'),
       page('Status and platforms', '/reference/platforms'),
