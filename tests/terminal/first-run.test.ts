@@ -108,6 +108,21 @@ test('a refused key can be entered again, and leaving ends with the exit code fo
   expect(await chat.exit).toBe(4)
 })
 
+test('sessions of other programs are offered, imported, and not offered again', async () => {
+  const { home, env } = await newHome()
+  const folder = join(home.home, '.pi/agent/sessions/--work--')
+  await mkdir(folder, { recursive: true })
+  const header = { type: 'session', version: 3, id: 's1', timestamp: '2026-11-18T20:00:00.000Z', cwd: home.cwd }
+  const message = { ...header, type: 'message', id: 'a', parentId: null, message: { role: 'user', content: 'How?' } }
+  await writeFile(join(folder, 'one_s1.jsonl'), `${JSON.stringify(header)}\n${JSON.stringify(message)}\n`)
+  const chat = await openChat({ home, env, until: /Bring your history +1 session of pi/ })
+  chat.type('2')
+  await chat.waitFor('Imported 1 session.')
+  await chat.waitFor(/2\. Take a tour/)
+  chat.press('escape')
+  expect(await chat.exit).toBe(4)
+})
+
 test('an untrusted repository is left out if the user says no', async () => {
   const home = await testHome()
   await mkdir(join(home.cwd, '.tapetree'))

@@ -5,6 +5,15 @@ import type { SourceLine } from './source-lines.ts'
 export const sourceNames = ['claude-code', 'codex', 'pi', 'opencode', 'gemini'] as const
 export type SourceName = (typeof sourceNames)[number]
 
+/** As people call the programs. */
+export const sourceTitles: Record<SourceName, string> = {
+  'claude-code': 'Claude Code',
+  codex: 'Codex',
+  pi: 'pi',
+  opencode: 'opencode',
+  gemini: 'Gemini CLI',
+}
+
 /** Why a line has no entry of its own, although what it says is in the session. */
 export const mergeReasons = {
   repeats: 'other lines say the same',

@@ -6,6 +6,7 @@ import { CodexReader, codexLines, codexSession } from './codex.ts'
 import { GeminiReader, geminiLines, geminiSession, geminiWhole } from './gemini.ts'
 import {
   sourceNames,
+  sourceTitles,
   type Found,
   type LineKind,
   type SourceName,
@@ -38,7 +39,7 @@ export interface Machine {
 
 export const sources: Record<SourceName, Source> = {
   'claude-code': {
-    title: 'Claude Code',
+    title: sourceTitles['claude-code'],
     folder: ({ home, env }) => join(absolute(env['CLAUDE_CONFIG_DIR'], join(home, '.claude')), 'projects'),
     kinds: claudeCodeLines,
     find: (folder) => findFiles('claude-code', folder, (path) => path.endsWith('.jsonl')),
@@ -47,7 +48,7 @@ export const sources: Record<SourceName, Source> = {
     reader: ({ subagent = false }) => new ClaudeCodeReader({ isSubagent: subagent }),
   },
   codex: {
-    title: 'Codex',
+    title: sourceTitles.codex,
     folder: ({ home, env }) => absolute(env['CODEX_HOME'], join(home, '.codex')),
     kinds: codexLines,
     find: (folder) =>
@@ -59,7 +60,7 @@ export const sources: Record<SourceName, Source> = {
     reader: () => new CodexReader(),
   },
   pi: {
-    title: 'pi',
+    title: sourceTitles.pi,
     folder: ({ home, env }) => join(absolute(env['PI_CODING_AGENT_DIR'], join(home, '.pi', 'agent')), 'sessions'),
     kinds: piLines,
     find: (folder) => findFiles('pi', folder, (path) => path.endsWith('.jsonl')),
@@ -68,7 +69,7 @@ export const sources: Record<SourceName, Source> = {
     reader: () => new PiReader(),
   },
   opencode: {
-    title: 'opencode',
+    title: sourceTitles.opencode,
     folder: ({ home, env }) => join(absolute(env['XDG_DATA_HOME'], join(home, '.local', 'share')), 'opencode'),
     kinds: opencodeLines,
     find: findOpencode,
@@ -79,7 +80,7 @@ export const sources: Record<SourceName, Source> = {
     reader: () => new OpencodeReader(),
   },
   gemini: {
-    title: 'Gemini CLI',
+    title: sourceTitles.gemini,
     folder: ({ home, env }) => join(absolute(env['GEMINI_CLI_HOME'], home), '.gemini', 'tmp'),
     kinds: geminiLines,
     find: (folder) => findFiles('gemini', folder, (path) => /[\\/]chats[\\/].*\.jsonl?$/.test(path)),

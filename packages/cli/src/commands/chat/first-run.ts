@@ -1,9 +1,11 @@
 import { registryModels } from '@tapetree/agent/models'
 import { grantTrust, TrustStore, configFolder, type ProjectTrust } from '@tapetree/agent/settings'
+import type { SessionStore } from '@tapetree/session'
 import { readdir } from 'node:fs/promises'
 import type { Io } from '../../command-line/io.ts'
 import { surroundingsOf, type Surroundings } from '../../host/surroundings.ts'
 import { counted } from '../../text/amounts.ts'
+import { sourceTitles, type FoundSession } from '../../import/import-source.ts'
 import { harmless, harmlessLine } from '../../text/harmless.ts'
 import type { ChatServices, KeyProvider } from '../../tui/chat-services.ts'
 import type { SetupUi } from '../../tui/chat-options.ts'
@@ -12,9 +14,10 @@ import { enterKey } from '../../tui/chat/enter-key.ts'
 /** The first minutes of a new user, on the screen of the chat: trust, a key or a local model, the model with its price. */
 interface FirstRun {
   ui: SetupUi
-  io: Pick<Io, 'home' | 'env'>
+  io: Pick<Io, 'home' | 'env' | 'cwd' | 'signal'>
   cwd: string
   services: ChatServices
+  store: SessionStore
 }
 
 /** Asks whether to trust a repository, before anything of it applies. Closing the question means no. */
@@ -53,6 +56,7 @@ export async function modelOnScreen(problem: string, run: FirstRun): Promise<Way
   const found = (await (await surroundingsOf(io, { cwd })).registry.discover()).flatMap(({ id, name, models }) =>
     models.map((model) => ({ reference: `${id}/${model.id}`, server: name })),
   )
+  let history = await foundHistory(io)
   for (;;) {
     const way = await ui.ask({
       title: 'Welcome to tapetree',
@@ -62,15 +66,57 @@ export async function modelOnScreen(problem: string, run: FirstRun): Promise<Way
         ...(found.length > 0
           ? [{ value: 'local', label: 'Use a model on this machine', detail: counted(found.length, 'model') }]
           : []),
+        ...(history.length > 0
+          ? [
+              {
+                value: 'history',
+                label: 'Bring your history',
+                detail: `${counted(history.length, 'session')} of ${programsOf(history)}`,
+              },
+            ]
+          : []),
         { value: 'tour', label: 'Take a tour of 60 seconds', detail: 'without a key and without network' },
         { value: 'leave', label: 'Quit' },
       ],
     })
     if (way === 'tour') return way
     if (way === undefined || way === 'leave') return 'leave'
+    if (way === 'history') {
+      await bringHistory(history, run)
+      history = []
+      continue
+    }
     const isReady = way === 'key' ? await modelByKey(run) : await localModel(found, run)
     if (isReady) return 'chat'
   }
+}
+
+/** What other programs have on this machine. The screen waits for it only briefly. */
+async function foundHistory(io: FirstRun['io']): Promise<readonly FoundSession[]> {
+  try {
+    const { findSessions } = await import('../../import/find-sessions.ts')
+    const signal = AbortSignal.any([io.signal, AbortSignal.timeout(longestSearchMs)])
+    return (await findSessions({ machine: io, signal })).sessions
+  } catch {
+    return [] // `tapetree import` says what is wrong
+  }
+}
+
+const longestSearchMs = 2000
+
+function programsOf(history: readonly FoundSession[]): string {
+  return [...new Set(history.map(({ source }) => sourceTitles[source]))].join(', ')
+}
+
+async function bringHistory(history: readonly FoundSession[], { ui, io, store }: FirstRun): Promise<void> {
+  const { importAll } = await import('../sessions/import-history.ts')
+  const { databaseCopies } = await import('../../import/opencode-rows.ts')
+  await using _copies = databaseCopies
+  ui.say(`Importing ${counted(history.length, 'session')}.`)
+  const imported = await importAll(store, { sessions: [...history] }, { io })
+  const failed = imported.filter(({ failure }) => failure !== undefined).length
+  const said = `Imported ${counted(imported.length - failed, 'session')}. /sessions lists them.`
+  ui.say(failed === 0 ? said : `${said} ${failed} could not be imported; \`tapetree import --all\` says why.`)
 }
 
 async function modelByKey(run: FirstRun): Promise<boolean> {

@@ -132,7 +132,7 @@ async function chatAfterQuestions(
   const services = chatServices({ io, store, host, cwd })
   let way: WayOnScreen = 'chat'
   const first = async (ui: SetupUi): Promise<OpenedSession | undefined> => {
-    const run = { ui, io, cwd, services }
+    const run = { ui, io, cwd, services, store }
     await trustOnScreen(trust, run)
     const problem = wanted.type === 'new' ? await whyNoModel(await around()) : undefined
     if (problem !== undefined) way = await modelOnScreen(problem, run)

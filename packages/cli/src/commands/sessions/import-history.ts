@@ -42,9 +42,15 @@ export async function runImport(invocation: Invocation, io: Io): Promise<ExitCod
     }
     if (!(await askYesNo(io, `Import ${counted(found.sessions.length, 'session')}?`))) return exitCodes.ok
   }
-  const imported = await withStore(io, (store) => importAll(store, { found, io, dryRun: flag(invocation, 'dry-run') }))
+  const dryRun = flag(invocation, 'dry-run')
+  using progress = new Progress(io.stderr, 'Importing')
+  const onSession = (number: number): void => {
+    progress.words = `Importing session ${number} of ${found.sessions.length}`
+  }
+  const imported = await withStore(io, (store) => importAll(store, found, { io, dryRun, onSession }))
+  progress.close()
   if (isJson) await printJson(io, jsonOf(imported, found))
-  else await tell(imported, { found, io, dryRun: flag(invocation, 'dry-run') })
+  else await tell(imported, { found, io, dryRun })
   return imported.some(({ failure }) => failure !== undefined) ? exitCodes.runFailed : exitCodes.ok
 }
 
@@ -76,27 +82,35 @@ async function find(invocation: Invocation, io: Io): Promise<FoundSessions> {
   return found
 }
 
-interface Imported {
+export interface Imported {
   found: FoundSession
   result?: ImportedSession
   /** Why it could not be imported. */
   failure?: string
 }
 
-async function importAll(
+interface ImportAllOptions {
+  io: Pick<Io, 'home' | 'env' | 'cwd' | 'signal'>
+  dryRun?: boolean
+  /** Called before each session, with its number, counted from 1. */
+  onSession?: (number: number) => void
+}
+
+/** One that cannot be imported holds up no other one. */
+export async function importAll(
   store: SessionStore,
-  { found, io, dryRun }: { found: FoundSessions; io: Io; dryRun: boolean },
+  { sessions }: Pick<FoundSessions, 'sessions'>,
+  { io, dryRun = false, onSession }: ImportAllOptions,
 ): Promise<Imported[]> {
-  using progress = new Progress(io.stderr, 'Importing')
   const redactor = await redactorOf(io)
   const putAway = new Set<string>()
   for (const place of ['archive', 'trash'] as const) {
     for (const { id } of (await store.list({ place, limit: Infinity })).sessions) putAway.add(id)
   }
   const imported: Imported[] = []
-  for (const [index, session] of found.sessions.entries()) {
+  for (const [index, session] of sessions.entries()) {
     io.signal.throwIfAborted()
-    progress.words = `Importing session ${index + 1} of ${found.sessions.length}`
+    onSession?.(index + 1)
     try {
       const result = await importSession(session, { store, redactor, putAway, dryRun, signal: io.signal })
       imported.push({ found: session, result })
