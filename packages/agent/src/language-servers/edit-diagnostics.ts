@@ -107,10 +107,9 @@ export class EditDiagnostics {
       const begun = clock.now()
       const ms = Math.max(0, patienceMs - this.#waited.ms)
       const outcome = await settledWithin(this.#reading, { ms, clock, signal })
-      if (outcome !== 'settled') {
-        this.#waited.ms += clock.now() - begun
-        return undefined
-      }
+      // Also if it has answered: it may fail at each start, or flood in between.
+      this.#waited.ms += clock.now() - begun
+      if (outcome !== 'settled') return undefined
       const found = await this.#reading
       this.#reading = undefined
       // A file has changed since it was read: what was found about it is not true any more.

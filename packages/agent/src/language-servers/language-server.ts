@@ -33,6 +33,8 @@ const startMs = 60_000
 const answerMs = 20_000
 /** Without version 3.17 of the protocol a server says by itself what it has found, and never that it has found nothing yet. */
 const publishMs = 5000
+/** Before it has published anything, it reads the project. */
+const firstPublishMs = 30_000
 const maxStarts = 5
 const firstPauseMs = 1000
 
@@ -145,7 +147,8 @@ export class LanguageServer {
     waiting: PublishedVersions,
   ): Promise<Map<string, Diagnostic[]>> {
     const told = Promise.race([waiting.all(), process.ended])
-    await settledWithin(told, { ms: publishMs, clock: this.#options.clock })
+    const ms = published.size === 0 ? firstPublishMs : publishMs
+    await settledWithin(told, { ms, clock: this.#options.clock })
     return new Map(paths.map((path) => [path, published.get(path) ?? []]))
   }
 
