@@ -6,7 +6,7 @@ import { DatabaseSync } from 'node:sqlite'
 import type { SourceName } from '../../../packages/cli/src/import/import-source.ts'
 import { picture } from './picture.ts'
 
-export interface RunOptions {
+interface RunOptions {
   input?: string
   /** The input stays open until the program is ended. */
   isOpen?: boolean

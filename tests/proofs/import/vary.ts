@@ -3,7 +3,7 @@ import type { Draw } from '../providers/draw.ts'
 type Loose = Record<string, unknown>
 
 /** What can happen to the lines of a session. */
-export const variations = {
+const variations = {
   'lines are missing': (lines, draw) => lines.filter(() => !draw.chance(0.1)),
   'lines come twice': (lines, draw) => lines.flatMap((line) => (draw.chance(0.1) ? [line, line] : [line])),
   'lines are swapped': (lines, draw) => {

@@ -149,7 +149,7 @@ async function* takenLines(
   }
 }
 
-export function sessionIdOf(source: string, id: string): string {
+function sessionIdOf(source: string, id: string): string {
   return idFrom('session', source, id)
 }
 

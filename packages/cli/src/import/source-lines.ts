@@ -68,7 +68,7 @@ async function* splitLines(chunks: AsyncIterable<unknown>, signal?: AbortSignal)
 const newline = 0x0a
 
 /** Undefined for a blank line. */
-export function sourceLineOf(bytes: Buffer, number: number): SourceLine | undefined {
+function sourceLineOf(bytes: Buffer, number: number): SourceLine | undefined {
   const text = bytes
     .toString('utf8')
     .replace(/^\uFEFF/, '')

@@ -265,7 +265,7 @@ function parsedText(json: string): unknown {
 }
 
 /** Regular files below a folder, without following links. */
-export async function* filesIn(folder: string, isWanted: (path: string) => boolean, depth = 8): AsyncGenerator<string> {
+async function* filesIn(folder: string, isWanted: (path: string) => boolean, depth = 8): AsyncGenerator<string> {
   let entries: Dirent[]
   try {
     entries = await readdir(folder, { withFileTypes: true })
