@@ -32,7 +32,7 @@ export type Step =
   | { do: 'die'; inMessage: boolean }
 
 /** Messages that the protocol does not allow, or that are about something that does not exist. */
-export const noises = [
+const noises = [
   'text',
   'json',
   'another-session',
