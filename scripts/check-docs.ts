@@ -21,7 +21,7 @@ const workFolder = '.docs-check'
 // Some need a terminal or do not end: tests/terminal and `npm run proof quickstart` try them. Those with a database are tried by
 // tests/operations/postgres.test.ts and postgres-backup.test.ts.
 const mayStayUnrun =
-  /^(npm (ci|install|i)\b|(sudo )?apt(-get)? |git clone |cd |bash \.ci\/run\b|npm run (?:check|mutation)\b|tapetree( -\w)?$|tapetree (serve|attach|tool-host|tour|login)\b|sh deploy\/backup\.sh |rsync |tapetree .*\bpostgres:\/\/|pg_dump |pg_restore |pg_basebackup |createdb )/
+  /^(npm (ci|install|i)\b|(sudo )?apt(-get)? |git clone |cd |bash \.ci\/run\b|npm run (?:check|mutation)\b|tapetree( -\w| import)?$|tapetree (serve|attach|tool-host|tour|login)\b|sh deploy\/backup\.sh |rsync |tapetree .*\bpostgres:\/\/|pg_dump |pg_restore |pg_basebackup |createdb )/
 
 function checkDocs(): string[] {
   const files = globSync(['*.md', 'docs/**/*.md', 'examples/*.md', 'packages/*/README.md'], {

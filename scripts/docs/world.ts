@@ -1,8 +1,8 @@
 // A user's machine for the commands in the documentation: a repository to work in, a home, `tapetree` on the path, a model that
-// gives one answer to everything, and an MCP server that the user has accepted. Says how it is used as a line of JSON, and stays
-// until it is killed.
+// gives one answer to everything, an MCP server that the user has accepted, and sessions of other programs. Says how it is used as
+// a line of JSON, and stays until it is killed.
 import { execFileSync } from 'node:child_process'
-import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { chmodSync, copyFileSync, cpSync, globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { fakeHome } from '../../packages/cli/src/testing/fake-home.ts'
 
@@ -35,6 +35,13 @@ const tickets = {
 }
 writeFileSync(settingsFile, JSON.stringify({ ...settings, mcpServers: { tickets } }))
 execFileSync(process.execPath, [command, 'mcp', 'accept', 'tickets', '--yes'], { cwd, env })
+
+// Sessions of other programs, to be imported.
+const recordings = resolve('tests/corpus/imports')
+cpSync(join(recordings, 'claude-code'), home, { recursive: true })
+mkdirSync(join(home, 'backup'))
+for (const path of globSync('codex/.codex/sessions/**/*.jsonl', { cwd: recordings }))
+  copyFileSync(join(recordings, path), join(home, 'backup', 'rollout-2026-11-18.jsonl'))
 
 console.log(JSON.stringify({ cwd, env: { ...env, PATH: `${programs}:${env['PATH']}` } }))
 process.on('SIGTERM', () => void place[Symbol.asyncDispose]().then(() => process.exit()))
