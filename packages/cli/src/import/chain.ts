@@ -1,6 +1,6 @@
+import { text, type Message, type Usage } from '@tapetree/session'
 import type { EntryDraft, RecordDraft } from '@tapetree/session/format'
 import type { NewLine } from './import-source.ts'
-import type { Message, Usage } from '@tapetree/session'
 
 /** Collects the lines of one source line, and remembers where the conversation goes on. */
 export class Chain {
@@ -11,6 +11,8 @@ export class Chain {
   #lines: NewLine[] = []
   /** The entry before each entry. */
   readonly #parents = new Map<string, string | null>()
+  /** Entries on whose path someone spoke before the model. */
+  readonly #opened = new Set<string>()
   readonly #uses = new Map<string, number>()
 
   /** The time of the source line. Lines without one have the time of the line before. */
@@ -27,30 +29,31 @@ export class Chain {
     return use === 1 ? id : `${id} ${use}`
   }
 
-  has(key: string): boolean {
-    return this.#parents.has(key)
-  }
-
   parentOf(key: string): string | null {
     return this.#parents.get(key) ?? null
   }
 
   /** Adds a node of the tree. By default it follows the last one. */
-  add(
-    id: string,
-    draft: EntryDraft,
-    options: { parent?: string | null; names?: NewLine['names']; aside?: boolean } = {},
-  ): string {
-    const { parent = this.tip, names, aside = false } = options
+  add(id: string, draft: EntryDraft, options: { parent?: string | null; names?: NewLine['names'] } = {}): string {
+    const { parent = this.tip, names } = options
     const key = this.key(id)
     this.#lines.push({ key, parent, timestamp: this.#now, draft, ...(names && { names }) })
     this.#parents.set(key, parent)
-    if (!aside) this.tip = key
+    if (opens(draft) || (parent !== null && this.#opened.has(parent))) this.#opened.add(key)
+    this.tip = key
     return key
   }
 
-  say(id: string, message: Message, options: { parent?: string | null; aside?: boolean } = {}): string {
-    return this.add(id, { type: 'message', message }, options)
+  /** No provider accepts a conversation that the model begins: if its beginning was lost, a message says so. */
+  say(id: string, message: Message, { parent = this.tip }: { parent?: string | null } = {}): string {
+    const isOpened = parent !== null && this.#opened.has(parent)
+    if (message.role !== 'assistant' || isOpened) return this.add(id, { type: 'message', message }, { parent })
+    const lost: Message = {
+      role: 'custom',
+      content: [text('The beginning of this conversation could not be imported.')],
+    }
+    const before = this.add(`${id} beginning`, { type: 'message', message: lost }, { parent })
+    return this.add(id, { type: 'message', message }, { parent: before })
   }
 
   /** A note or a record: never a parent. */
@@ -74,4 +77,14 @@ export class Chain {
     this.#lines = []
     return lines
   }
+}
+
+/** Whether an entry is sent as a message of the user. */
+function opens(draft: EntryDraft): boolean {
+  if (draft.type === 'compaction' || draft.type === 'branch_summary') return true
+  if (draft.type !== 'message') return false
+  const { role, content, bashExecution } = draft.message
+  if (role === 'assistant' || role === 'tool') return false
+  if (bashExecution) return bashExecution.excludeFromContext !== true
+  return content.some((block) => (block.type === 'text' ? block.text.content.trim() !== '' : block.type === 'image'))
 }
