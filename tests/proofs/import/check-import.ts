@@ -10,7 +10,7 @@ import {
 } from '../../../packages/cli/src/import/import-session.ts'
 import { dropReasons, mergeReasons, type FoundSession } from '../../../packages/cli/src/import/import-source.ts'
 import { maxDepth } from '../../../packages/cli/src/import/source-lines.ts'
-import { saidIn } from './said.ts'
+import { imageIn, saidIn } from './said.ts'
 import { withLines, type Specimen } from './specimens.ts'
 
 export interface Checked {
@@ -193,12 +193,14 @@ async function notesOf(session: Session): Promise<string[]> {
 /** Everything that the entries say, also their names and what they keep for later. */
 function textsOf(entries: readonly Entry[], notes: readonly string[]): string {
   const texts: string[] = [...notes]
-  const collect = (value: unknown): void => {
-    if (typeof value === 'string') texts.push(value)
-    else if (typeof value === 'object' && value !== null) for (const each of Object.values(value)) collect(each)
+  const collect = (value: unknown, isWholeLine = false): void => {
+    if (typeof value === 'string') texts.push(value, ...(isWholeLine ? imageIn(value) : []))
+    else if (typeof value === 'object' && value !== null)
+      for (const each of Object.values(value)) collect(each, isWholeLine)
   }
   for (const entry of entries) {
-    collect(entry)
+    // A line that nobody understands is kept as it is, with its pictures.
+    collect(entry, entry.type === 'custom')
     if (entry.type === 'message') texts.push(...imagesIn(entry.message.content))
   }
   return texts.join('\u0001')

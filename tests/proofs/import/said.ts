@@ -88,7 +88,7 @@ function parts(content: unknown): string[] {
 }
 
 /** The picture of the recordings; other bytes are none. */
-function imageIn(data: string): string[] {
+export function imageIn(data: string): string[] {
   const base64 = data.replace(/^data:[^,]*,/, '')
   if (!/^[A-Za-z0-9+/]+=*$/.test(base64)) return []
   const bytes = Buffer.from(base64, 'base64')
