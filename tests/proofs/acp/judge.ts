@@ -14,6 +14,8 @@ export interface ForeignEvidence {
 export interface LogLine {
   seq: number
   type: string
+  id: string
+  parentId: string | null
   text: string
   payload: Payload
 }
@@ -22,8 +24,9 @@ type Payload = Record<string, unknown>
 
 export function logLines(texts: readonly string[]): LogLine[] {
   return texts.map((text) => {
-    const line = JSON.parse(text) as Payload & { seq: number; type: string }
-    return { seq: line.seq, type: line.type, text, payload: (line[line.type] ?? {}) as Payload }
+    const line = JSON.parse(text) as Payload & { seq: number; type: string; id: string; parent_id?: string | null }
+    const { seq, type, id, parent_id: parentId = null } = line
+    return { seq, type, id, parentId, text, payload: (line[type] ?? {}) as Payload }
   })
 }
 
@@ -172,19 +175,25 @@ function allowedBeforeDone(lines: readonly LogLine[], { deeds }: ForeignEvidence
   return violations
 }
 
-/** I4: at rest each call has one result. */
+/** I4: at rest each call has a result, and on each branch at most one. */
 export function callsHaveOneResult(lines: readonly LogLine[]): Violation[] {
-  const results = new Map(usesIn(lines).map(({ id }) => [id, 0]))
-  for (const { type, payload } of lines) {
+  const parents = new Map(lines.map(({ id, parentId }) => [id, parentId]))
+  const results = new Map<string, string[]>(usesIn(lines).map(({ id }) => [id, []]))
+  const wrong: string[] = []
+  for (const { id, parentId, type, payload } of lines) {
     if (type !== 'message') continue
     for (const { tool_result: result } of blocksOf(payload)) {
-      const id = String((result as Payload | undefined)?.['tool_use_id'])
-      if (result !== undefined) results.set(id, (results.get(id) ?? Infinity) + 1)
+      if (result === undefined) continue
+      const callId = String((result as Payload)['tool_use_id'])
+      const earlier = results.get(callId)
+      if (!earlier) wrong.push(`call ${callId} has a result, and nobody called`)
+      for (let above = parentId; above !== null; above = parents.get(above) ?? null)
+        if (earlier?.includes(above)) wrong.push(`call ${callId} has 2 results on one branch`)
+      earlier?.push(id)
     }
   }
-  return [...results].flatMap(([id, count]) =>
-    count === 1 ? [] : [{ invariant: 'I4', message: `call ${id} has ${count} results` }],
-  )
+  for (const [callId, found] of results) if (found.length === 0) wrong.push(`call ${callId} has no result`)
+  return wrong.map((message) => ({ invariant: 'I4', message }))
 }
 
 /** I13: one run at a time, and each has one end. */

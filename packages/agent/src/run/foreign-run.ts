@@ -268,8 +268,11 @@ export class OpenForeignRun implements ForeignRun {
 /** Answers the open calls of a foreign agent, and withdraws its questions. */
 export async function settleForeign(open: OpenRun, content: string): Promise<void> {
   const { session, requests } = open.deps
-  const { openCalls } = await positionOf(session)
-  for (const call of openCalls) await answerCall(call, { content, isError: true }, open)
+  const { openCalls, entry } = await positionOf(session)
+  // Calls of a run that is over have their results on another branch.
+  const isElsewhere = entry?.message.runId !== open.runId
+  const output = { content: isElsewhere ? resultText.otherBranch : content, isError: true }
+  for (const call of openCalls) await answerCall(call, output, open)
   for (const { requestId } of requests.pending) await requests.answer({ requestId, outcome: 'cancelled' })
 }
 

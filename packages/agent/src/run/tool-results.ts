@@ -17,6 +17,8 @@ export const resultText = {
     `The tool did not return within ${Math.round(ms / 1000)} s, so the agent stopped waiting. It may still take effect.`,
   unknownOutcome:
     'Outcome unknown: the agent ended while this was running. It may have taken effect; it was not run again.',
+  otherBranch:
+    'The conversation went back to before the result of this call. It may have taken effect; it was not run again.',
   nothing: '(no output)',
   unreadable: (type: string) => `The tool returned a value of type ${type} that cannot be shown.`,
   leftOut: (count: number) => `(${count} more images were left out.)`,
