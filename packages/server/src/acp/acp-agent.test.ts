@@ -262,3 +262,16 @@ test('after a branch the agent gets a new session, which is told the conversatio
   expect(told).toContain('assistant: One.')
   expect(told).not.toContain('Two.')
 })
+
+test('a branch that begins at a call says that its result is not on this branch', async () => {
+  const live = await open()
+  await prompt(live, call('1', { kind: 'read' }), change('1', { status: 'completed', ...shows('the text') }))
+  await idle(live)
+  const path = await live.session.getContextPath()
+  const called = path.find((entry) => entry.type === 'message' && entry.message.role === 'assistant')
+  await live.perform('b', 'me', { op: 'branch', args: { entry_id: called?.id ?? '' } })
+  await prompt(live, say('Again.'))
+  expect(await idle(live)).toContain(
+    'error: "The conversation went back to before the result of this call. It may have taken effect; it was not run again."',
+  )
+})
