@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { execFileSync, spawn, type ChildProcess } from 'node:child_process'
 import {
   chmodSync,
@@ -89,11 +90,12 @@ describe('a command in the sandbox', () => {
   })
 
   test('shares /tmp with the other commands of the session, and not with the machine', async () => {
-    const { text } = await inBox('echo shared > /tmp/note; ls /tmp; echo $TMPDIR')
-    expect(text).toContain('note')
+    const name = `tapetree-${randomUUID()}`
+    const { text } = await inBox(`echo shared > /tmp/${name}; ls /tmp; echo $TMPDIR`)
+    expect(text).toContain(name)
     expect(text.split('\n')).not.toContain('keep')
-    expect((await inBox('cat /tmp/note')).text).toBe('shared\n')
-    expect(existsSync('/tmp/note')).toBe(false)
+    expect((await inBox(`cat /tmp/${name}`)).text).toBe('shared\n')
+    expect(existsSync(`/tmp/${name}`)).toBe(false)
   })
 
   test('reads no secret: of the home folder, of the system, of tapetree, or of the working folder', async () => {
