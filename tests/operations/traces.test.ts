@@ -1,10 +1,13 @@
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { json } from 'node:stream/consumers'
+import { json, text } from 'node:stream/consumers'
+import { fileURLToPath } from 'node:url'
 import { expect, onTestFinished, test } from 'vitest'
 import { fakeHome } from '../../packages/cli/src/testing/fake-home.ts'
+import { startChild } from '../../packages/cli/src/host/testing/child.ts'
 import { call, say } from '../peers/answers.ts'
+import { openChat, send } from '../terminal/chat.ts'
 import { serve, untilLine } from './served.ts'
 
 type Value = string | number | boolean | Value[]
@@ -41,6 +44,16 @@ async function startReceiver(): Promise<{ url: string; spans: ReceivedSpan[]; re
   await once(server, 'listening')
   onTestFinished(() => void server.close())
   return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/base`, spans, resource }
+}
+
+/** Nothing listens there. */
+async function closedPort(): Promise<number> {
+  const away = createServer()
+  away.listen(0, '127.0.0.1')
+  await once(away, 'listening')
+  const { port } = away.address() as AddressInfo
+  await new Promise((resolve) => away.close(resolve))
+  return port
 }
 
 interface OtlpRequest {
@@ -235,14 +248,53 @@ test('a collector that is away disturbs nothing, and its failure is logged', asy
   const home = await fakeHome()
   onTestFinished(() => home[Symbol.asyncDispose]())
   home.provider.script(say('Hello.'))
-  const away = createServer()
-  away.listen(0, '127.0.0.1')
-  await once(away, 'listening')
-  const { port } = away.address() as AddressInfo
-  await new Promise((resolve) => away.close(resolve))
+  const port = await closedPort()
   const served = await serve(home, '--otlp', `http://127.0.0.1:${port}`)
   const { id } = await served.ask('/api/sessions', { cwd: home.cwd, prompt: 'Hi' })
   await untilLine(served, String(id), { type: 'run_end' })
   const { code, log } = await served.stop()
   expect([code, log]).toEqual([0, expect.stringContaining('"source":"otlp"')])
+})
+
+const program = new URL('../../packages/cli/src/main.ts', import.meta.url)
+/** The names of the spans of a turn with one command, in the order in which they ended. */
+const ofOneTurn = ['chat model-1', 'execute_tool bash', 'chat model-1', 'invoke_agent tapetree']
+
+test('run --otlp has sent every span when it ends', async () => {
+  const home = await fakeHome({ settings: { permissions: { mode: 'auto' } } })
+  onTestFinished(() => home[Symbol.asyncDispose]())
+  const receiver = await startReceiver()
+  home.provider.script(call({ id: 'call-1', name: 'bash', input: { command: 'echo here' } }), say('Done.'))
+  await using child = startChild(program, ['run', '--otlp', receiver.url, 'Begin'], home)
+  expect([await child.line(), await child.ended]).toEqual(['Done.', 0])
+  expect(receiver.spans.map(({ name }) => name)).toEqual(ofOneTurn)
+  expect(receiver.spans.flatMap(faultsOf)).toEqual([])
+  expect(new Set(receiver.spans.map(({ traceId }) => traceId)).size).toBe(1)
+})
+
+test('run --otlp says once that the collector is away, and answers all the same', async () => {
+  const home = await fakeHome()
+  onTestFinished(() => home[Symbol.asyncDispose]())
+  home.provider.script(say('Hello.'))
+  const collector = `http://127.0.0.1:${await closedPort()}`
+  await using child = startChild(program, ['run', '--otlp', collector, 'Hi'], home)
+  const said = text(child.process.stderr)
+  expect([await child.line(), await child.ended]).toEqual(['Hello.', 0])
+  const remarks = (await said).split('\n').filter((line) => line.includes('traces'))
+  expect(remarks).toEqual([`! traces: The last spans could not be sent to ${collector} in time.`])
+})
+
+test('the chat sends the spans of its sessions with --otlp', async () => {
+  const home = await fakeHome({ settings: { permissions: { mode: 'auto' } } })
+  onTestFinished(() => home[Symbol.asyncDispose]())
+  const receiver = await startReceiver()
+  home.provider.script(call({ id: 'call-1', name: 'bash', input: { command: 'echo here' } }), say('Done.'))
+  const command = [process.execPath, '-C', '@tapetree/source', fileURLToPath(program)] as const
+  const chat = await openChat({ home, command, args: ['--otlp', receiver.url] })
+  send(chat, 'Begin')
+  await chat.waitFor('Done.')
+  await chat.waitFor('Enter sends')
+  chat.press('ctrl-c', 'ctrl-c')
+  expect(await chat.exit).toBe(0)
+  expect(receiver.spans.map(({ name }) => name)).toEqual(ofOneTurn)
 })

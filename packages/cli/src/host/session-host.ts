@@ -24,6 +24,7 @@ import type { OpenedSession } from '../session-source.ts'
 import { keyringFor } from './surroundings.ts'
 import { claimOrAttach } from './claim-or-attach.ts'
 import { followOwner } from './follow-owner.ts'
+import type { Traces } from './otlp.ts'
 import { socketPathIn } from './runtime-folder.ts'
 
 export interface SessionHostOptions {
@@ -47,6 +48,8 @@ export interface SessionHostOptions {
   /** The tool hosts that sessions may use. */
   workspaces?: WorkspaceSource
   observers?: LiveSessionsOptions['observers']
+  /** Where the traces of the sessions of this process are sent. */
+  traceUrl?: string | undefined
   /** How many entries a screen loads first. */
   window?: number
   clientName?: string
@@ -58,6 +61,8 @@ export interface SessionHostOptions {
 
 /** How long closing waits for the deletion of old file snapshots. */
 const retainingMs = 1000
+/** How long closing waits for a collector of traces. */
+const tracesMs = 2000
 
 /** The sessions that this process owns, and access to those of others. Announces its socket with every session; `listen` opens it. */
 export class SessionHost implements AsyncDisposable {
@@ -65,6 +70,7 @@ export class SessionHost implements AsyncDisposable {
   readonly socketPath: string | undefined
   readonly #options: SessionHostOptions
   readonly #attached = new Map<string, ServerAddress>()
+  readonly #traces: Traces | undefined
   readonly #closing = new AbortController()
   /** Sessions that this process has opened for writing before. */
   readonly #openedBefore = new Set<string>()
@@ -73,9 +79,14 @@ export class SessionHost implements AsyncDisposable {
   #server: Promise<SocketServer> | undefined
   #retaining: Promise<void> | undefined
 
-  private constructor(options: SessionHostOptions, socketPath: string | undefined) {
-    const { store, observers } = options
+  private constructor(
+    options: SessionHostOptions,
+    { socketPath, traces }: { socketPath: string | undefined; traces: Traces | undefined },
+  ) {
+    const { store } = options
+    const observers = [...(options.observers ?? []), ...(traces ? [traces.observe] : [])]
     this.#options = options
+    this.#traces = traces
     this.socketPath = socketPath
     this.sessions = new LiveSessions({
       store,
@@ -85,7 +96,7 @@ export class SessionHost implements AsyncDisposable {
         return await openCodingDriver(sessionId, this.#driverOptions(sessionId))
       },
       create: (newSession) => createCodingSession(store, newSession),
-      ...(observers && { observers }),
+      observers,
       onProblem: ({ sessionId, error }) =>
         options.onProblem?.({ source: `session ${sessionId}`, message: messageOf(error) }),
     })
@@ -98,7 +109,7 @@ export class SessionHost implements AsyncDisposable {
       options.onProblem?.({ source: 'socket', message: messageOf(error) })
       return undefined
     })
-    return new SessionHost(options, socketPath)
+    return new SessionHost(options, { socketPath, traces: await tracesOf(options) })
   }
 
   /** Creates a session and returns its id. */
@@ -194,6 +205,7 @@ export class SessionHost implements AsyncDisposable {
     const server = await this.#server?.catch(() => undefined)
     if (server) await server.close()
     else await this.sessions.close()
+    await this.#traces?.close(tracesMs)
     // A git command that packs a large store may take longer. The process can exit meanwhile: nothing is lost.
     if (this.#retaining) await settledWithin(this.#retaining, { ms: retainingMs, clock: systemClock })
   }
@@ -276,6 +288,17 @@ export class SessionHost implements AsyncDisposable {
       ...(workspaces && { workspaces }),
     }
   }
+}
+
+/** A collector that is away fails with every batch, which is worth one remark. */
+async function tracesOf({ traceUrl, onProblem }: SessionHostOptions): Promise<Traces | undefined> {
+  if (traceUrl === undefined) return undefined
+  const { openTraces } = await import('./otlp.ts')
+  let isSaid = false
+  return openTraces(traceUrl, (message) => {
+    if (!isSaid) onProblem?.({ source: 'traces', message })
+    isSaid = true
+  })
 }
 
 async function readOnly(

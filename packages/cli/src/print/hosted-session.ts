@@ -49,7 +49,7 @@ export async function openHostedSession(wanted: HostedSessionOptions): Promise<H
 }
 
 async function openHost({ io, store, options, onProblem }: HostedSessionOptions): Promise<SessionHost> {
-  const { flags, systemPrompt, toolNames } = options
+  const { flags, systemPrompt, toolNames, traceUrl } = options
   return SessionHost.open({
     io,
     store,
@@ -57,6 +57,7 @@ async function openHost({ io, store, options, onProblem }: HostedSessionOptions)
     flags,
     agent: { ...(systemPrompt !== undefined && { systemPrompt }), ...(toolNames && { toolNames }) },
     clientName: runClientName,
+    traceUrl,
     onProblem: ({ source, message }) => onProblem(`${source}: ${message}`),
   })
 }

@@ -3,6 +3,7 @@ import { ruleSchema, type PermissionMode, type Effect, type Rule } from '@tapetr
 import type { SettingsInput } from '@tapetree/agent/settings'
 import { flag, listOption, textOption, numberOption, type Invocation } from '../command-line/command.ts'
 import { usageFailure } from '../command-line/failure.ts'
+import { traceUrlOf } from '../host/otlp.ts'
 import { harmlessLine } from '../text/harmless.ts'
 
 /** The command line options of `run`. */
@@ -22,6 +23,8 @@ export interface RunOptions {
   timeoutMs?: number
   /** A file, or the JSON Schema itself. */
   outputSchema?: string
+  /** Where traces are sent. */
+  traceUrl?: string
   /** The given options that only the process that opens a session can apply. */
   ownerOptions: readonly string[]
 }
@@ -40,6 +43,7 @@ const onlyForOwner = [
   'max-memory',
   'max-processes',
   'max-file-size',
+  'otlp',
 ]
 
 /** The longest timer in Node: 24 days. */
@@ -54,6 +58,7 @@ export function runOptionsOf(invocation: Invocation): RunOptions {
   const tools = textOption(invocation, 'tools')
   const timeoutMs = timeoutOf(invocation)
   const outputSchema = textOption(invocation, 'output-schema')
+  const traceUrl = traceUrlOf(invocation)
   const input = textOption(invocation, 'input') === 'jsonl' ? 'jsonl' : 'text'
   if (input === 'jsonl' && outputSchema !== undefined) {
     throw usageFailure(
@@ -72,6 +77,7 @@ export function runOptionsOf(invocation: Invocation): RunOptions {
     ...(tools !== undefined && { toolNames: namesIn(tools) }),
     ...(timeoutMs !== undefined && { timeoutMs }),
     ...(outputSchema !== undefined && { outputSchema }),
+    ...(traceUrl !== undefined && { traceUrl }),
     ownerOptions: onlyForOwner.filter((name) => values[name] !== undefined).map((name) => `--${name}`),
   }
 }

@@ -63,7 +63,7 @@ export class VariantsWork implements AsyncDisposable {
     options: VariantsOptions,
     { io, store, prepared }: { io: Io; store: SessionStore; prepared: PreparedVariants },
   ): Promise<VariantsWork> {
-    const { flags, systemPrompt, toolNames } = options.run
+    const { flags, systemPrompt, toolNames, traceUrl } = options.run
     const host = await SessionHost.open({
       io,
       store,
@@ -71,6 +71,7 @@ export class VariantsWork implements AsyncDisposable {
       flags,
       agent: { ...(systemPrompt !== undefined && { systemPrompt }), ...(toolNames && { toolNames }) },
       clientName: runClientName,
+      traceUrl,
       onProblem: ({ source, message }) => work?.notice(`${source}: ${message}`),
     })
     const work: VariantsWork | undefined = new VariantsWork(options, { io, store, prepared, host })

@@ -1,6 +1,7 @@
 import type { Invocation } from '../../command-line/command.ts'
 import { localSource, offeredModels } from '../../host/local-source.ts'
 import { openStore } from '../../host/open-store.ts'
+import { traceUrlOf } from '../../host/otlp.ts'
 import { surroundingsOf } from '../../host/surroundings.ts'
 import type { Io } from '../../command-line/io.ts'
 import { placesOf } from '../../host/places.ts'
@@ -27,7 +28,7 @@ export async function openBehindScreen(
   const { cwd } = io
   const flags = flagsOf(invocation)
   const store = await openStore(placesOf(io))
-  const host = await openChatHost({ io, store, flags, problems })
+  const host = await openChatHost({ io, store, flags, traceUrl: traceUrlOf(invocation), problems })
   const models = async (): Promise<OfferedModel[]> => offeredModels((await surroundingsOf(io, { cwd, flags })).registry)
   const source = localSource({ host, store, cwd, models })
   try {

@@ -2,6 +2,7 @@ import type { Invocation } from '../../command-line/command.ts'
 import { exitCodes, type ExitCode } from '../../command-line/exit-code.ts'
 import { usageFailure } from '../../command-line/failure.ts'
 import { isInteractive, type Io } from '../../command-line/io.ts'
+import { traceUrlOf } from '../../host/otlp.ts'
 import { readStart, forgetStart } from './start-mark.ts'
 import type { ChatLook, ChatOptions } from '../../tui/chat-options.ts'
 import type { ChatServices } from '../../tui/chat-services.ts'
@@ -14,6 +15,8 @@ export async function chat(invocation: Invocation, io: Io): Promise<ExitCode> {
   if (!isInteractive(io)) {
     throw usageFailure('The chat needs a terminal for input and output.', ['tapetree run "<prompt>"'])
   }
+  // An option that is wrong is told before there is a screen.
+  traceUrlOf(invocation)
   const start = needsAnswers(invocation) ? undefined : await readStart(io)
   if (start) return chatAtOnce({ invocation, io, terminal: start.terminal })
   return (await import('./here.ts')).chatHere(invocation, io)

@@ -3,6 +3,7 @@ import { textOption, type Invocation } from '../../command-line/command.ts'
 import { exitCodes, type ExitCode } from '../../command-line/exit-code.ts'
 import { localSource, offeredModels } from '../../host/local-source.ts'
 import { openStore } from '../../host/open-store.ts'
+import { traceUrlOf } from '../../host/otlp.ts'
 import { surroundingsOf, type Surroundings } from '../../host/surroundings.ts'
 import { write, askLine, stylesFor, type Io } from '../../command-line/io.ts'
 import { placesOf } from '../../host/places.ts'
@@ -70,7 +71,7 @@ export async function chatWith(wanted: WantedSession, { store, invocation, io, p
   }
   const model = typed === undefined ? undefined : await findModel(around, typed)
   const problems = new ChatProblems()
-  const host = await openChatHost({ io, store, flags, problems })
+  const host = await openChatHost({ io, store, flags, traceUrl: traceUrlOf(invocation), problems })
   const source = localSource({ host, store, cwd, model, models: () => offeredModels(around.registry) })
   let end: ChatEnd | undefined
   try {
@@ -122,7 +123,7 @@ async function chatAfterQuestions(
 ): Promise<ExitCode> {
   const flags = flagsOf(invocation)
   const problems = new ChatProblems()
-  const host = await openChatHost({ io, store, flags, problems })
+  const host = await openChatHost({ io, store, flags, traceUrl: traceUrlOf(invocation), problems })
   const around = (): Promise<Surroundings> => surroundingsOf(io, { cwd, flags })
   const source = localSource({
     ...{ host, store, cwd },

@@ -126,11 +126,13 @@ interface ChatHostOptions {
   io: Io
   store: SessionStore
   flags: SettingsInput
+  /** Where traces are sent. */
+  traceUrl?: string | undefined
   problems: Pick<ChatProblems, 'add'>
 }
 
 /** Sessions that this terminal owns, and access to those of other processes. */
-export function openChatHost({ io, store, flags, problems }: ChatHostOptions): Promise<SessionHost> {
+export function openChatHost({ io, store, flags, traceUrl, problems }: ChatHostOptions): Promise<SessionHost> {
   return SessionHost.open({
     io,
     store,
@@ -138,6 +140,7 @@ export function openChatHost({ io, store, flags, problems }: ChatHostOptions): P
     flags,
     window: 200,
     clientName: 'terminal',
+    traceUrl,
     retainsSnapshots: true,
     // Notices describe setting problems without a source, so that the same sentence appears once.
     onProblem: ({ source, message }) => problems.add(source === 'settings' ? message : `${source}: ${message}`),

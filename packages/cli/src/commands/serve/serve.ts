@@ -6,7 +6,6 @@ import {
   startServer,
   storeInside,
   TokenStore,
-  tracing,
   folderInside,
   type LiveSessions,
   type LogOptions,
@@ -26,6 +25,7 @@ import { exitCodes, type ExitCode } from '../../command-line/exit-code.ts'
 import { openStore } from '../../host/open-store.ts'
 import { openNodeStore, type NodeStore } from '../../host/node-store.ts'
 import { chosenStore, type StoreAddress } from '../../host/store-address.ts'
+import { openTraces, traceUrlOf } from '../../host/otlp.ts'
 import { SessionHost } from '../../host/session-host.ts'
 import type { Io } from '../../command-line/io.ts'
 import { placesOf } from '../../host/places.ts'
@@ -39,12 +39,11 @@ import { limitsOf } from '../tokens/limits.ts'
 import { announce, type Reach } from './announce.ts'
 import { clusterOptions, openBus, type ClusterOptions } from './cluster.ts'
 import { readCertificate, reloadOnDemand } from './certificate.ts'
-import { openTraces, traceUrlOf } from './otlp.ts'
 
 /** Serves sessions until it is told to stop. */
 export async function serve(invocation: Invocation, io: Io): Promise<ExitCode> {
   const options = await serveOptions(invocation, io)
-  const traceUrl = traceUrlOf(textOption(invocation, 'otlp'))
+  const traceUrl = traceUrlOf(invocation)
   const places = placesOf(io)
   // Everything below sees only sessions of the roots.
   if (options.drainMs > 0) io.extendStop?.(options.drainMs)
@@ -56,7 +55,8 @@ export async function serve(invocation: Invocation, io: Io): Promise<ExitCode> {
   const tenants = new Map<string, LiveSessions>()
   const metrics = new Metrics(tenants)
   const log = createLog({ level: logLevelOf(invocation) })
-  const traces = traceUrl === undefined ? undefined : await openTraces(traceUrl, log)
+  const traces =
+    traceUrl === undefined ? undefined : await openTraces(traceUrl, (message) => log.warn({ source: 'otlp' }, message))
   const closing = new AbortController()
   let stoppedAt = performance.now()
   const bus = await openBus(cluster, { log, ...(document && { document }), ...(nodes && { nodes }) }).catch(
@@ -72,7 +72,7 @@ export async function serve(invocation: Invocation, io: Io): Promise<ExitCode> {
     owner: 'server',
     ...(snapshotsFolder !== undefined && { snapshotsFolder }),
     checkFolder: options.checkFolder,
-    observers: [metrics.observe, ...(traces ? [tracing({ provider: traces.provider })] : [])],
+    observers: [metrics.observe, ...(traces ? [traces.observe] : [])],
     workspaces: toolHosts.of(defaultTenant),
     onProblem: ({ source, message }) => log.warn({ source }, message),
   })

@@ -17,6 +17,12 @@ export const modelOptions: readonly OptionSpec[] = [
   },
 ]
 
+export const otlpOption: OptionSpec = {
+  name: 'otlp',
+  value: 'url',
+  description: 'send traces to this OpenTelemetry collector, such as http://localhost:4318',
+}
+
 export const permissionModeOption: OptionSpec = {
   name: 'permission-mode',
   value: 'mode',

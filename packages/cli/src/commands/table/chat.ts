@@ -1,5 +1,5 @@
 import type { CommandSpec, OptionSpec } from '../../command-line/command.ts'
-import { modelOptions, permissionModeOption, sandboxOption } from './agent-options.ts'
+import { modelOptions, otlpOption, permissionModeOption, sandboxOption } from './agent-options.ts'
 
 const whichSession: readonly OptionSpec[] = [
   { name: 'continue', short: 'c', description: 'continue the newest session of this folder' },
@@ -42,7 +42,7 @@ export const chatCommands: readonly CommandSpec[] = [
       'Starts a session in this folder and sends the prompt, if given. If another process runs the session, joins it: ' +
       'both terminals see and control the same session.\n\nIf you quit during a run, you can resume it later.',
     positionals: [{ name: 'prompt', description: 'the first message', many: true }],
-    options: [...whichSession, ...modelOptions, permissionModeOption, sandboxOption, ...lookOptions],
+    options: [...whichSession, ...modelOptions, permissionModeOption, sandboxOption, ...lookOptions, otlpOption],
     examples: [
       { command: 'tapetree', says: 'start a session' },
       { command: 'tapetree "explain this repository"', says: 'start with a prompt' },

@@ -1,5 +1,5 @@
 import type { CommandSpec, OptionSpec, PositionalSpec } from '../../command-line/command.ts'
-import { modelOptions, permissionModeOption, sandboxOption } from './agent-options.ts'
+import { modelOptions, otlpOption, permissionModeOption, sandboxOption } from './agent-options.ts'
 
 const output: readonly OptionSpec[] = [
   {
@@ -131,7 +131,16 @@ export const runCommands: readonly CommandSpec[] = [
       'process.\n\nWith --variants, several agents answer the same prompt, each in a working copy of the folder. The files of the ' +
       'one that you choose are merged into the folder, and the copies are removed. --max-cost limits all of them together.',
     positionals: [{ name: 'prompt', description: 'the prompt', many: true }],
-    options: [...output, ...conversation, ...agent, ...permissions, ...limits, ...commandLimits, ...variants],
+    options: [
+      ...output,
+      ...conversation,
+      ...agent,
+      ...permissions,
+      ...limits,
+      ...commandLimits,
+      otlpOption,
+      ...variants,
+    ],
     examples: [
       { command: 'tapetree run "What does @src/main.ts do?"', says: 'ask about a file' },
       { command: 'git diff | tapetree run "Write a commit message" > message.txt', says: 'work on piped input' },

@@ -1,4 +1,5 @@
 import type { CommandSpec } from '../../command-line/command.ts'
+import { otlpOption } from './agent-options.ts'
 import { lookOptions } from './chat.ts'
 import { limitOption } from './tokens.ts'
 import { storeOption } from './setup.ts'
@@ -79,11 +80,7 @@ export const serveCommands: readonly CommandSpec[] = [
         description: 'what to log on standard error; info includes every request',
         default: 'warn',
       },
-      {
-        name: 'otlp',
-        value: 'url',
-        description: 'send traces to this OpenTelemetry collector, such as http://localhost:4318',
-      },
+      otlpOption,
       {
         name: 'drain',
         value: 'seconds',
