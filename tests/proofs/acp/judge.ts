@@ -67,15 +67,22 @@ function saidOnceAndInOrder(lines: readonly LogLine[], { deeds }: ForeignEvidenc
   return wrong.map((message) => ({ invariant: 'I5', message }))
 }
 
-/** I4: nothing is missing of a turn that ended, if its agent and its server lived on. */
+/** I4: nothing is missing of a turn that ended, or in which the agent died by itself, if its server lived on and nobody else killed it. */
 function saidWholly(lines: readonly LogLine[], { deeds, restarts, kills }: ForeignEvidence): Violation[] {
   const logged = new Set(tokensIn(lines).map(({ token }) => token))
-  const ended = deeds.flatMap((deed, index) => (deed.type === 'end' ? [{ ...deed, index }] : []))
   const fatal = new Set(deeds.flatMap((deed) => (deed.type === 'fatal' ? [deed.agent] : [])))
-  return ended.flatMap(({ turn, agent, index }) => {
-    const isSafe = restarts === 0 && kills === 0 && !fatal.has(agent)
-    const wentOn = deeds.slice(index).some((deed) => deed.type === 'prompt' && deed.agent === agent)
-    if (!isSafe && !(restarts === 0 && wentOn && !floods(deeds, agent))) return []
+  const isWhole = (deed: Deed, index: number): boolean => {
+    const { type, agent } = deed
+    if (restarts > 0) return false
+    if (type === 'fatal') return deed.why === 'die' && kills === 0 && !floods(deeds, agent)
+    if (type !== 'end') return false
+    const wentOn = deeds.slice(index).some((later) => later.type === 'prompt' && later.agent === agent)
+    return (kills === 0 && !fatal.has(agent)) || (wentOn && !floods(deeds, agent))
+  }
+  return deeds.flatMap((deed, index) => {
+    if (!isWhole(deed, index)) return []
+    const begun = deeds.slice(0, index).findLast((each) => each.type === 'prompt' && each.agent === deed.agent)
+    const turn = deed.type === 'end' ? deed.turn : begun?.type === 'prompt' ? begun.turn : undefined
     const missing = saidOf(deeds, 'told').filter((each) => each.turn === turn && !logged.has(each.token))
     return missing.map(({ token }) => ({ invariant: 'I4', message: `${token} of turn ${turn} is not in the log` }))
   })

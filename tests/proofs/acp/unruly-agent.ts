@@ -136,6 +136,7 @@ class Turn {
         this.#reason = step.do === 'error' ? 'error' : 'refusal'
         return undefined
       case 'die':
+        await new Promise((resolve) => process.stdout.write('', resolve))
         note({ type: 'fatal', why: 'die' })
         if (step.inMessage) process.stdout.write('{"jsonrpc":"2.0","method":"session/upd')
         process.kill(process.pid, 'SIGKILL')

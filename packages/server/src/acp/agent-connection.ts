@@ -47,6 +47,8 @@ const maxMessageBytes = 16 * 1024 * 1024
 /** Some agents download their parts when they start. */
 const startMs = 60_000
 const answerMs = 60_000
+/** How long what an agent wrote before it ended may wait for the log. */
+const readMs = 2000
 const internalError = -32603
 
 /** An agent that could not be started, does not answer or has ended. */
@@ -69,6 +71,8 @@ export class AgentConnection {
   /** Set while a prompt has no answer. Updates after the answer are late. */
   #promptId: JsonRpcId | undefined
   #reason: string | undefined
+  /** Resolves when everything that the agent wrote has been taken. */
+  readonly #read = Promise.withResolvers<void>()
   capabilities: NonNullable<InitializeResponse['agentCapabilities']> = {}
 
   private constructor(sdk: Sdk, { name, program, onUpdate }: AgentConnectionOptions) {
@@ -77,9 +81,10 @@ export class AgentConnection {
     this.#onUpdate = onUpdate
     this.#process = new OwnProcess(program)
     this.#connection = this.#app().connect(this.#stream())
-    void this.#process.ended.then((reason) => {
+    void this.#process.ended.then(async (reason) => {
       const { errors } = this.#process
       this.#reason = `The agent ${name} is gone. ${reason}${errors === '' ? '' : ` It wrote: ${errors}`}`
+      await settledWithin(this.#read.promise, { ms: readMs })
       this.#connection.close(new AgentGone(this.#reason))
     })
     // The protocol ended first: a message was too large, or stdout was closed.
@@ -99,12 +104,12 @@ export class AgentConnection {
   }
 
   get isGone(): boolean {
-    return this.#reason !== undefined || this.#connection.signal.aborted
+    return this.#process.isEnding || this.#connection.signal.aborted
   }
 
-  /** Ends the agent with all its processes. */
-  async end(reason: string): Promise<void> {
-    await this.#process.end(reason)
+  /** Ends the agent with all its processes. With `isReadToEnd`, its turn gets what it has said until then. */
+  async end(reason: string, options?: { isReadToEnd: boolean }): Promise<void> {
+    await this.#process.end(reason, options)
   }
 
   async newSession(cwd: string): Promise<string> {
@@ -266,6 +271,7 @@ export class AgentConnection {
         }
         controller.enqueue(message)
       },
+      flush: () => this.#read.resolve(),
     })
     return { readable: readable.pipeThrough(received), writable: sent }
   }

@@ -355,10 +355,10 @@ export class AgentTurn implements TurnClient {
   }
 
   async #finish(end: TurnEnd): Promise<void> {
-    const { run, connection, name } = this.#options
+    const { run, name } = this.#options
     if (end.type === 'suspended') throw run.signal.reason
+    if (end.type === 'overdue') await this.#endAgent()
     await this.#logHeld()
-    if (end.type === 'overdue') await connection.end('It did not end its turn when it was told to.')
     if (this.#cancelled !== undefined) {
       await run.endAnswer(this.#cancelled === 'stopped' ? 'aborted' : 'interrupted')
       await this.#answerOpen(resultText[this.#cancelled])
@@ -370,6 +370,16 @@ export class AgentTurn implements TurnClient {
     await run.failAnswer({ kind: error.kind, message: error.message })
     await this.#answerOpen(error.kind === 'network' ? resultText.unknown : resultText.unreported)
     throw error
+  }
+
+  /** What the agent says until it is gone is kept. Its prompt fails then, at the latest. */
+  async #endAgent(): Promise<void> {
+    const gone = this.#options.connection.end('It did not end its turn when it was told to.', { isReadToEnd: true })
+    for (let event = await this.#events.next(); ; event = await this.#events.next()) {
+      if (event.type === 'update') await this.#take(event.update)
+      else if (event.type === 'ended' || event.type === 'failed') break
+    }
+    await gone
   }
 
   async #finishEnded({ stopReason, usage }: PromptResponse): Promise<void> {

@@ -2,6 +2,7 @@ import { settledWithin } from '@tapetree/session/util/deadline'
 import { spawn, type ChildProcessByStdio } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import type { Readable, Writable } from 'node:stream'
+import { finished } from 'node:stream/promises'
 import { readProcess } from './process-table.ts'
 import { endTree, findTree, markVariable } from './process-tree.ts'
 
@@ -16,6 +17,8 @@ export interface OwnProcessOptions {
 
 const quietEndMs = 200
 const askedEndMs = 1000
+/** A process that left the tree may hold stdout open for ever. */
+const readMs = 2000
 const keptErrorLength = 2000
 
 /** A program that talks to us over stdin and stdout. None of its processes outlives `end`. */
@@ -38,7 +41,9 @@ export class OwnProcess {
       detached: true,
     })
     this.#child.on('error', (error) => void this.end(`It could not be started: ${error.message}.`))
-    this.#child.once('exit', (code, signal) => void this.end(`It ended (${signal ?? `exit code ${code}`}).`))
+    this.#child.once('exit', (code, signal) => {
+      void this.end(`It ended (${signal ?? `exit code ${code}`}).`, { isReadToEnd: true })
+    })
     this.#child.stdin.on('error', () => undefined) // its end shows that it no longer reads
     this.#child.stdout.on('error', () => undefined)
     this.#child.stderr.on('data', (chunk: Buffer) => {
@@ -59,22 +64,39 @@ export class OwnProcess {
     return this.#errors.trim()
   }
 
-  /** Ends it and all its processes; resolves when they are gone. */
-  end(reason: string): Promise<void> {
-    this.#gone ??= this.#end(reason)
+  /** It has ended, or is being ended. */
+  get isEnding(): boolean {
+    return this.#gone !== undefined
+  }
+
+  /**
+   * Ends it and all its processes; resolves when they are gone. With `isReadToEnd`, what it has written is read before `ended` resolves;
+   * otherwise it is dropped.
+   */
+  end(reason: string, { isReadToEnd = false }: { isReadToEnd?: boolean } = {}): Promise<void> {
+    this.#gone ??= this.#end(reason, isReadToEnd)
     return this.#gone
   }
 
-  async #end(reason: string): Promise<void> {
-    const { pid, exitCode, signalCode } = this.#child
+  async #end(reason: string, isReadToEnd: boolean): Promise<void> {
+    const { pid, exitCode, signalCode, stdin, stdout, stderr } = this.#child
     const since = pid === undefined ? undefined : readProcess(pid)?.startTime
-    this.#ended.resolve(reason)
-    this.#child.stdin.destroy()
-    this.#child.stdout.destroy()
+    stdin.destroy()
+    if (!isReadToEnd) {
+      this.#ended.resolve(reason)
+      stdout.destroy()
+    }
     if (pid === undefined) return
     if (exitCode === null && signalCode === null)
       await settledWithin(new Promise((resolve) => this.#child.once('exit', resolve)), { ms: quietEndMs })
     await endTree(() => findTree({ pid, groupId: pid, mark: this.#mark, since: since ?? '0' }), askedEndMs)
-    this.#child.stderr.destroy()
+    if (isReadToEnd)
+      await settledWithin(
+        finished(stdout).catch(() => undefined),
+        { ms: readMs },
+      )
+    this.#ended.resolve(reason)
+    stdout.destroy()
+    stderr.destroy()
   }
 }
