@@ -29,6 +29,12 @@ export const projects: readonly TriedProject[] = [
   { name: 'TypeScript 7', packages: ['typescript@7.0.2'], ...typescript },
   { name: 'TypeScript 6', packages: ['typescript@6.0.3', 'typescript-language-server@6.0.2'], ...typescript },
   { name: 'TypeScript 5', packages: ['typescript@5.9.3', 'typescript-language-server@6.0.2'], ...typescript },
+  // Cannot be asked: it publishes syntax errors first, and then type errors.
+  {
+    name: 'TypeScript 5 with an older server',
+    packages: ['typescript@5.9.3', 'typescript-language-server@4.3.4'],
+    ...typescript,
+  },
   {
     name: 'pyright',
     packages: ['pyright@1.1.414'],

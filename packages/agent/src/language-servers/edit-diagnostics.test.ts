@@ -4,7 +4,7 @@ import { chmod, realpath, symlink } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { systemClock, type Clock } from '@tapetree/session/util/wait'
-import { afterEach, describe, expect, test } from 'vitest'
+import { afterEach, describe, expect, test, vi } from 'vitest'
 import { FakeClock } from '../testing/fake-clock.ts'
 import { TestFolder } from '../testing/test-folder.ts'
 import { readProcess } from '../tools/commands/process-table.ts'
@@ -63,19 +63,23 @@ function workspaceIn(folder: TestFolder, clock: Clock = new FakeClock()): Worksp
   }
 }
 
-describe.each(['pull', 'push'])('with a server that speaks %s', (mode) => {
+describe.each([
+  ['pull', 'test'],
+  ['push', 'test'],
+  ['tsserver', 'typescript'],
+])('with a server that speaks %s', (mode, source) => {
   test('an error is told once when the edits have stopped, and again only if it comes back', async () => {
     const { edit, report } = await scriptedWorkspace(mode)
     await edit('a.py', 'BAD one\n')
     expect(await report()).toBeUndefined() // still editing
-    expect(await report()).toEqual(['a.py:1:1 error: BAD one is bad (test)'])
+    expect(await report()).toEqual([`a.py:1:1 error: BAD one is bad (${source})`])
     expect(await report()).toBeUndefined()
     await edit('a.py', 'moved\nBAD one\n')
     expect(await report(true)).toBeUndefined()
     await edit('a.py', 'fine\n')
     expect(await report(true)).toBeUndefined()
     await edit('a.py', 'BAD one\n')
-    expect(await report(true)).toEqual(['a.py:1:1 error: BAD one is bad (test)'])
+    expect(await report(true)).toEqual([`a.py:1:1 error: BAD one is bad (${source})`])
   })
 
   test('all edits of a refactoring are told together when the model settles', async () => {
@@ -86,11 +90,36 @@ describe.each(['pull', 'push'])('with a server that speaks %s', (mode) => {
     }
     await edit('b.py', 'good\n')
     expect(await report(true)).toEqual([
-      'a.py:1:1 error: BAD a.py is bad (test)',
-      'c.py:1:1 error: BAD c.py is bad (test)',
+      `a.py:1:1 error: BAD a.py is bad (${source})`,
+      `c.py:1:1 error: BAD c.py is bad (${source})`,
     ])
   })
 })
+
+test('a server that publishes nothing at first, and then the errors, is told with the errors', async () => {
+  const { edit, report } = await scriptedWorkspace('stages', systemClock)
+  await edit('a.py', 'BAD one\n')
+  let run = 0
+  await vi.waitFor(async () => expect(await report(true, `run-${run++}`)).toEqual([errorIn('a.py')]), patiently)
+  expect(await report(true, 'next')).toBeUndefined()
+})
+
+test('what a server publishes after a run has waited for it is told with the next report', async () => {
+  const clock = new FakeClock()
+  const { folder, edit, report } = await scriptedWorkspace('late', clock)
+  await edit('a.py', 'BAD one\n')
+  const first = report(true)
+  // It has published that there is nothing, and is given time for more.
+  await vi.waitFor(() => expect(clock.waits[0]).toBe(500), patiently)
+  clock.advance(500)
+  expect(await first).toBeUndefined()
+  await folder.write('go', '')
+  await vi.waitFor(async () => expect(await report()).toEqual([errorIn('a.py')]), patiently)
+  expect(await report(true)).toBeUndefined()
+})
+
+const patiently = { timeout: 20_000, interval: 20 }
+const errorIn = (name: string): string => `${name}:1:1 error: BAD one is bad (test)`
 
 test('a file that was read and fails since an edit of another is told; its earlier errors are not', async () => {
   const { folder, diagnostics, edit, report, servers } = await scriptedWorkspace('pull')

@@ -31,11 +31,13 @@ export class EditDiagnostics {
   /** Files that were read or changed, the newest last. */
   readonly #seen = new Set<string>()
   #hasEdited = false
+  #publishedLate: number
   #reading: Promise<Found | undefined> | undefined
   #waited: { runId: string; ms: number } = { runId: '', ms: 0 }
 
   constructor(servers: LanguageServers, place: { cwd: string; clock: Clock }) {
     this.#servers = servers
+    this.#publishedLate = servers.publishedLate
     this.#place = place
   }
 
@@ -61,7 +63,7 @@ export class EditDiagnostics {
   ): Promise<string | undefined> {
     const isEditing = this.#hasEdited && !isSettled
     this.#hasEdited = false
-    if (isEditing || (this.#untold.size === 0 && !this.#reading)) return undefined
+    if (isEditing || (this.#untold.size === 0 && !this.#reading && !this.#hasNews)) return undefined
     const found = await this.#read(runId, signal)
     if (!found) return undefined
     const news = this.#newErrors(found)
@@ -94,14 +96,21 @@ export class EditDiagnostics {
     if (errors && !this.#edited.has(path) && !this.#known.has(path)) this.#known.set(path, errorsOf(errors))
   }
 
+  /** A server has published more after it was read. */
+  get #hasNews(): boolean {
+    return this.#servers.publishedLate !== this.#publishedLate
+  }
+
   /** A slow server goes on in the background, and its answer is told later. */
   async #read(runId: string, signal: AbortSignal): Promise<Found | undefined> {
     if (this.#waited.runId !== runId) this.#waited = { runId, ms: 0 }
     for (;;) {
       if (!this.#reading) {
-        if (this.#edited.size === 0) return undefined
+        if (this.#edited.size === 0 && !this.#hasNews) return undefined
+        const starts = this.#edited.size > 0
         this.#edited.clear()
-        this.#reading = this.#servers.diagnose([...this.#seen], { starts: true }).catch(() => undefined)
+        this.#publishedLate = this.#servers.publishedLate
+        this.#reading = this.#servers.diagnose([...this.#seen], { starts }).catch(() => undefined)
       }
       const { clock } = this.#place
       const begun = clock.now()

@@ -6,6 +6,7 @@ import { z } from 'zod'
 import { inBox, type BoxProgram } from '../tools/commands/program-box.ts'
 import type { FoundServer } from './known-servers.ts'
 import { ServerProcess } from './server-process.ts'
+import { askTsserver, tsserverCommand } from './tsserver.ts'
 
 /** A problem in a file. Line and column are counted from 1. */
 export interface Diagnostic {
@@ -31,8 +32,12 @@ const maxMessageLength = 300
 /** A server that does not answer for so long is ended, and started again later. */
 const startMs = 60_000
 const answerMs = 20_000
+/** Before its first answer it reads the project. */
+const firstAnswerMs = 60_000
 /** Without version 3.17 of the protocol a server says by itself what it has found, and never that it has found nothing yet. */
 const publishMs = 5000
+/** Without a version it may say more about the same text, such as type errors after syntax errors. */
+const quietMs = 500
 /** Before it has published anything, it reads the project. */
 const firstPublishMs = 30_000
 const maxStarts = 5
@@ -52,7 +57,12 @@ const publishedSchema = z.object({
   diagnostics: z.array(z.unknown()),
 })
 const reportSchema = z.object({ items: z.array(z.unknown()).optional() })
-const initializedSchema = z.object({ capabilities: z.object({ diagnosticProvider: z.unknown().optional() }) })
+const initializedSchema = z.object({
+  capabilities: z.object({
+    diagnosticProvider: z.unknown().optional(),
+    executeCommandProvider: z.object({ commands: z.array(z.string()) }).optional(),
+  }),
+})
 
 interface OpenFile {
   version: number
@@ -61,8 +71,9 @@ interface OpenFile {
 
 interface Running {
   process: ServerProcess
-  /** It answers questions about a file. Otherwise it publishes what it finds. */
-  answers: boolean
+  /** What it answers about a file, as diagnostics of the protocol. Absent: it cannot be asked, and publishes what it finds. */
+  ask: ((path: string) => Promise<readonly unknown[]>) | undefined
+  hasAnswered: boolean
   files: Map<string, OpenFile>
   published: Map<string, Diagnostic[]>
   onPublished: Set<(path: string, version: number | undefined) => void>
@@ -77,6 +88,7 @@ export class LanguageServer {
   #notBefore = 0
   #isClosed = false
   #problem: string | undefined
+  #publishedLate = 0
   /** One question at a time, so that a file has one version. */
   #turn: Promise<unknown> = Promise.resolve()
 
@@ -95,6 +107,11 @@ export class LanguageServer {
 
   get isRunning(): boolean {
     return this.#running !== undefined
+  }
+
+  /** How often it has published something after it was waited for. */
+  get publishedLate(): number {
+    return this.#publishedLate
   }
 
   /** The diagnostics of these files as they are on disk, and of others that it has published. Rejects if the server fails. */
@@ -118,26 +135,25 @@ export class LanguageServer {
     running.onPublished.add(waiting.take)
     for (const path of paths) {
       const version = await syncFile(running, path, languageId)
-      if (version !== undefined && !running.answers) waiting.expect(path, version)
+      if (version !== undefined && !running.ask) waiting.expect(path, version)
     }
     const present = paths.filter((path) => running.files.has(path))
-    const found = running.answers ? await this.#ask(running, present) : await this.#published(running, present, waiting)
+    const { ask } = running
+    const answers = ask && Promise.all(present.map(async (path) => [path, readDiagnostics(await ask(path))] as const))
+    const found = answers ? await this.#answered(running, answers) : await this.#published(running, present, waiting)
     running.onPublished.delete(waiting.take)
+    running.hasAnswered = true
     return new Map([...running.published, ...found])
   }
 
-  async #ask(running: Running, paths: readonly string[]): Promise<Map<string, Diagnostic[]>> {
-    const { process } = running
-    const reports = paths.map(async (path) => {
-      const report = await process.request('textDocument/diagnostic', {
-        textDocument: { uri: pathToFileURL(path).href },
-      })
-      return [path, readDiagnostics(reportSchema.parse(report).items ?? [])] as const
-    })
-    const asked = Promise.all(reports)
-    const outcome = await settledWithin(asked, { ms: answerMs, clock: this.#options.clock })
-    if (outcome !== 'settled') await process.end(`It did not answer for ${answerMs / 1000} s.`)
-    return new Map(await asked)
+  async #answered(
+    { process, hasAnswered }: Running,
+    answers: Promise<(readonly [string, Diagnostic[]])[]>,
+  ): Promise<Map<string, Diagnostic[]>> {
+    const ms = hasAnswered ? answerMs : firstAnswerMs
+    const outcome = await settledWithin(answers, { ms, clock: this.#options.clock })
+    if (outcome !== 'settled') await process.end(`It did not answer for ${ms / 1000} s.`)
+    return new Map(await answers)
   }
 
   /** Waits some seconds for what it publishes. A file of which it says nothing has no problems, as far as the server knows. */
@@ -146,9 +162,15 @@ export class LanguageServer {
     paths: readonly string[],
     waiting: PublishedVersions,
   ): Promise<Map<string, Diagnostic[]>> {
+    const { clock } = this.#options
     const told = Promise.race([waiting.all(), process.ended])
     const ms = published.size === 0 ? firstPublishMs : publishMs
-    await settledWithin(told, { ms, clock: this.#options.clock })
+    await settledWithin(told, { ms, clock })
+    for (let waitedMs = 0; waiting.mayContinue && waitedMs < publishMs; waitedMs += quietMs) {
+      const { count } = waiting
+      await settledWithin(process.ended, { ms: quietMs, clock })
+      if (waiting.count === count) break
+    }
     return new Map(paths.map((path) => [path, published.get(path) ?? []]))
   }
 
@@ -183,6 +205,7 @@ export class LanguageServer {
         if (!news.success || path === undefined) return
         if (published.has(path) || published.size < maxPublishedFiles)
           published.set(path, readDiagnostics(news.data.diagnostics))
+        if (onPublished.size === 0) this.#publishedLate++
         for (const take of onPublished) take(path, news.data.version ?? undefined)
       },
     })
@@ -193,9 +216,10 @@ export class LanguageServer {
       await process.end('It did not start in time.')
     const { capabilities } = initializedSchema.parse(await answer)
     process.notify('initialized', {})
-    const running = {
+    const running: Running = {
       process,
-      answers: Boolean(capabilities.diagnosticProvider),
+      ask: questionFor(process, capabilities),
+      hasAnswered: false,
       files: new Map(),
       published,
       onPublished,
@@ -211,6 +235,19 @@ export class LanguageServer {
   }
 }
 
+function questionFor(
+  process: ServerProcess,
+  { diagnosticProvider, executeCommandProvider }: z.output<typeof initializedSchema>['capabilities'],
+): Running['ask'] {
+  if (diagnosticProvider)
+    return async (path) => {
+      const textDocument = { uri: pathToFileURL(path).href }
+      return reportSchema.parse(await process.request('textDocument/diagnostic', { textDocument })).items ?? []
+    }
+  const canAskTsserver = executeCommandProvider?.commands.includes(tsserverCommand) === true
+  return canAskTsserver ? (path) => askTsserver(process, path) : undefined
+}
+
 /** Which of the versions that a server was told it has said something about. */
 class PublishedVersions {
   readonly #expected = new Map<string, number>()
@@ -218,13 +255,27 @@ class PublishedVersions {
   readonly #told = new Map<string, number>()
   readonly #all = Promise.withResolvers<void>()
   #isComplete = false
+  #hasVersions = true
+  #count = 0
+
+  /** How often it has published something. */
+  get count(): number {
+    return this.#count
+  }
+
+  /** Without versions nothing says that it has finished. */
+  get mayContinue(): boolean {
+    return !this.#hasVersions
+  }
 
   expect(path: string, version: number): void {
     this.#expected.set(path, version)
   }
 
-  readonly take = (path: string, version = Infinity): void => {
-    this.#told.set(path, Math.max(version, this.#told.get(path) ?? 0))
+  readonly take = (path: string, version?: number): void => {
+    this.#count++
+    this.#hasVersions &&= version !== undefined
+    this.#told.set(path, Math.max(version ?? Infinity, this.#told.get(path) ?? 0))
     this.#look()
   }
 

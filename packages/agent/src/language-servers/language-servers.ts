@@ -73,6 +73,11 @@ export class LanguageServers {
     )
   }
 
+  /** How often servers have published something after they were waited for. */
+  get publishedLate(): number {
+    return [...this.#servers.values()].reduce((count, { publishedLate }) => count + publishedLate, 0)
+  }
+
   /**
    * The diagnostics of these files, and of others that their servers know. Files without a server are left out, and so are those whose
    * server has failed. `starts: false` asks only servers that run.

@@ -1,7 +1,11 @@
 // A language server for tests. Each line of a file that has the word BAD is an error. Its first argument is its behavior: `pull` answers,
-// `push` publishes, `hang` answers nothing after its start, `mute` never starts, `flood` sends without end, `crash` ends when a file is
-// opened, `huge` announces a message of a gigabyte. The second is a file to which it appends what it does.
-import { appendFileSync } from 'node:fs'
+// `tsserver` answers as typescript-language-server does, `push` publishes, `stages` publishes without a version and nothing at first,
+// `late` is the same, but finds the rest only when there is a file `go` beside its notes, `hang` answers nothing after its start, `mute`
+// never starts, `flood` sends without end, `crash` ends when a file is opened, `huge` announces a message of a gigabyte. The second is a
+// file to which it appends what it does.
+import { appendFileSync, existsSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { setTimeout as wait } from 'node:timers/promises'
 
 const [mode = 'pull', notes = '/dev/null'] = process.argv.slice(2)
 const texts = new Map<string, string>()
@@ -25,14 +29,26 @@ process.stdin.on('data', (chunk: Buffer) => {
 interface Message {
   id?: number
   method?: string
-  params: { textDocument: { uri: string; text?: string; version?: number }; contentChanges?: { text: string }[] }
+  params: {
+    textDocument: { uri: string; text?: string; version?: number }
+    contentChanges?: { text: string }[]
+    arguments: [string, { file: string }]
+  }
+}
+
+const commands = ['typescript.tsserverRequest']
+const abilities: Partial<Record<string, object>> = {
+  push: {},
+  stages: {},
+  late: {},
+  tsserver: { executeCommandProvider: { commands } },
 }
 
 function take({ id, method, params }: Message): void {
   if (mode === 'mute') return
   switch (method) {
     case 'initialize':
-      send({ id, result: { capabilities: mode === 'push' ? {} : { diagnosticProvider: {} } } })
+      send({ id, result: { capabilities: abilities[mode] ?? { diagnosticProvider: {} } } })
       return
     case 'textDocument/didOpen':
     case 'textDocument/didChange': {
@@ -42,18 +58,46 @@ function take({ id, method, params }: Message): void {
       if (mode === 'huge') process.stdout.write(`Content-Length: ${2 ** 30}\r\n\r\n${'x'.repeat(1024 * 1024)}`)
       note(`${method} ${uri.slice(uri.lastIndexOf('/') + 1)}`)
       texts.set(uri, text ?? params.contentChanges?.[0]?.text ?? '')
-      if (mode === 'push')
-        send({ method: 'textDocument/publishDiagnostics', params: { uri, version, diagnostics: errorsIn(uri) } })
+      if (mode === 'push') publish({ uri, version, diagnostics: errorsIn(uri) })
+      if (mode === 'stages' || mode === 'late') void publishInStages(uri)
       return
     }
     case 'textDocument/diagnostic':
       if (mode !== 'hang') send({ id, result: { kind: 'full', items: errorsIn(params.textDocument.uri) } })
       return
+    case 'workspace/executeCommand': {
+      const [command, { file }] = params.arguments
+      const body = command === 'semanticDiagnosticsSync' ? errorsIn(file).map(asTsserver) : []
+      send({ id, result: { type: 'response', body } })
+      return
+    }
     default:
   }
 }
 
-function errorsIn(uri: string): object[] {
+async function publishInStages(uri: string): Promise<void> {
+  publish({ uri, diagnostics: [] })
+  await wait(50)
+  if (mode === 'late') while (!existsSync(join(dirname(notes), 'go'))) await wait(20)
+  publish({ uri, diagnostics: errorsIn(uri) })
+}
+
+function publish(params: object): void {
+  send({ method: 'textDocument/publishDiagnostics', params })
+}
+
+interface Found {
+  range: { start: { line: number; character: number } }
+  severity: number
+  source: string
+  message: string
+}
+
+function asTsserver({ range: { start }, message }: Found): object {
+  return { start: { line: start.line + 1, offset: start.character + 1 }, text: message, category: 'error' }
+}
+
+function errorsIn(uri: string): Found[] {
   return (texts.get(uri) ?? '').split('\n').flatMap((text, line) => {
     const character = text.indexOf('BAD')
     if (character < 0) return []
