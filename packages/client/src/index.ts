@@ -29,6 +29,7 @@ export type {
 } from './session-handle.ts'
 export {
   readStateValue,
+  type LanguageServerState,
   type ListedMessage,
   type OpenQuestion,
   type PresentClient,

@@ -19,6 +19,10 @@ const wire: WireStateValues = {
   plan: [{ text: 'Look around', status: 'in_progress' }],
   commands: [{ name: 'review', description: 'Looks at a change.' }],
   read_only: { reason: 'Process 7 on box is writing this session.', owner: { host: 'box', process: '7' } },
+  language_servers: [
+    { name: 'typescript', status: 'running', errors: 2, warnings: 1 },
+    { name: 'pyright', status: 'failed', problem: 'Gone.', retry_at: null, errors: 0, warnings: 0 },
+  ],
   permissions: [
     { request_id: 'p-1', call_id: 'c', title: 'May I?', input, options: [{ option_id: 'yes', label: 'Yes' }] },
   ],
@@ -38,6 +42,10 @@ const read: { [Key in keyof StateValues]: unknown } = {
   plan: wire.plan,
   commands: wire.commands,
   read_only: wire.read_only,
+  language_servers: [
+    { name: 'typescript', status: 'running', errors: 2, warnings: 1 },
+    { name: 'pyright', status: 'failed', problem: 'Gone.', retryAt: null, errors: 0, warnings: 0 },
+  ],
   permissions: [
     { requestId: 'p-1', callId: 'c', title: 'May I?', input, options: [{ optionId: 'yes', label: 'Yes' }] },
   ],

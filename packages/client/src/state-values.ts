@@ -41,6 +41,20 @@ export interface StateValues {
   permissions: OpenQuestion[]
   /** Set while another process writes the session: it can be watched, and commands are rejected. */
   read_only: ReadOnlyState | null
+  /** Those that have been started for the session's folder. */
+  language_servers: LanguageServerState[]
+}
+
+/** A language server, with what it last found in all files. */
+export interface LanguageServerState {
+  name: string
+  status: 'starting' | 'running' | 'failed'
+  /** Why it has failed. */
+  problem?: string
+  /** Only if it has failed: from when on the next edit starts it again. Null: it has failed too often. */
+  retryAt?: string | null
+  errors: number
+  warnings: number
 }
 
 /** Why a session cannot be written, and which process writes it. */
@@ -124,6 +138,8 @@ const readers: { [Key in StateKey]: (value: WireStateValues[Key]) => StateValues
   commands: (commands) => commands,
   permissions: (requests) => requests.map(readOpenQuestion),
   read_only: (readOnly) => readOnly,
+  language_servers: (servers) =>
+    servers.map(({ retry_at: retryAt, ...server }) => ({ ...server, ...(retryAt !== undefined && { retryAt }) })),
 }
 
 /** The input of the call keeps its names. */

@@ -127,6 +127,8 @@ export interface CodingAgent extends AsyncDisposable {
   readonly resources: Resources
   readonly extensions: ExtensionHost
   readonly mcp: McpServers
+  /** Those of the project. Absent: none may be started. */
+  readonly languageServers?: Pick<LanguageServers, 'states' | 'subscribe'>
   close(): Promise<void>
 }
 
@@ -225,7 +227,11 @@ export async function openCodingAgent(options: CodingAgentOptions): Promise<Codi
       await session.close()
       await closeServers()
     }
-    return { session, settings, trust, registry, resources, extensions, mcp, close, [Symbol.asyncDispose]: close }
+    return {
+      ...{ session, settings, trust, registry, resources, extensions, mcp },
+      ...(languageServers && { languageServers }),
+      ...{ close, [Symbol.asyncDispose]: close },
+    }
   } catch (error) {
     await closeServers()
     throw error

@@ -185,6 +185,40 @@ test('a server that has died is started again after a pause, not at once', async
   expect(servers.problems).toEqual(['The language server pyright is gone. It ended (exit code 3).'])
 })
 
+test('the state of a server goes from its start to what it finds, and says when it can start again', async () => {
+  const clock = new FakeClock()
+  const { folder, edit, report, servers } = await scriptedWorkspace('pull', clock)
+  const states: unknown[] = []
+  servers.subscribe(() => states.push(...servers.states))
+  expect(servers.states).toEqual([])
+  await edit('a.py', 'BAD one\nBAD two\n')
+  await report(true)
+  await edit('a.py', 'BAD one\n')
+  await report(true)
+  const found = { name: 'pyright', warnings: 0 }
+  expect(states.splice(0)).toEqual([
+    { ...found, status: 'starting', errors: 0 },
+    { ...found, status: 'running', errors: 2 },
+    { ...found, status: 'running', errors: 1 },
+  ])
+  const [, pid] = /started (\d+)/.exec(await folder.read('notes')) ?? []
+  process.kill(Number(pid))
+  const problem = expect.stringContaining('The language server pyright is gone.') as string
+  await vi.waitFor(() => expect(states).toHaveLength(1), patiently)
+  expect(states).toEqual([{ ...found, status: 'failed', errors: 0, problem, retryAt: clock.now() + 1000 }])
+})
+
+test('a server that has failed five times is not started again', async () => {
+  const clock = new FakeClock()
+  const { edit, report, servers } = await scriptedWorkspace('crash', clock)
+  for (let start = 0; start < 5; start++) {
+    await edit('a.py', `BAD ${start}\n`)
+    await report(true)
+    clock.advance(60_000)
+  }
+  expect(servers.states).toMatchObject([{ status: 'failed', retryAt: null }])
+})
+
 test('sessions of one workspace share a server, and the last to leave ends it', async () => {
   const { folder, edit, report } = await scriptedWorkspace('pull')
   const other = LanguageServers.share({ workspace: folder.path, environment: process.env })

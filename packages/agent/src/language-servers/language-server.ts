@@ -17,11 +17,27 @@ export interface Diagnostic {
   message: string
 }
 
+export interface LanguageServerState {
+  /** With the folder that it works on, if that is not the whole workspace. */
+  name: string
+  /** It is starting until it has answered for the first time. */
+  status: 'starting' | 'running' | 'failed'
+  /** Why it has failed: a sentence. */
+  problem?: string
+  /** Only if it has failed: when the next edit may start it again, in milliseconds since 1970. Null: it has failed too often. */
+  retryAt?: number | null
+  /** In all files, when it last said something about them. */
+  errors: number
+  warnings: number
+}
+
 export interface LanguageServerOptions {
   server: FoundServer
   env: Readonly<Record<string, string>>
   clock: Clock
   box?: BoxProgram | undefined
+  /** Called when its state has changed. */
+  onChange?: () => void
 }
 
 const maxFileBytes = 1024 * 1024
@@ -73,7 +89,6 @@ interface Running {
   process: ServerProcess
   /** What it answers about a file, as diagnostics of the protocol. Absent: it cannot be asked, and publishes what it finds. */
   ask: ((path: string) => Promise<readonly unknown[]>) | undefined
-  hasAnswered: boolean
   files: Map<string, OpenFile>
   published: Map<string, Diagnostic[]>
   onPublished: Set<(path: string, version: number | undefined) => void>
@@ -89,6 +104,10 @@ export class LanguageServer {
   #isClosed = false
   #problem: string | undefined
   #publishedLate = 0
+  #hasAnswered = false
+  /** What it last found, by path. */
+  readonly #counts = new Map<string, Counts>()
+  #told = ''
   /** One question at a time, so that a file has one version. */
   #turn: Promise<unknown> = Promise.resolve()
 
@@ -100,6 +119,11 @@ export class LanguageServer {
     return this.#options.server.name
   }
 
+  /** The folder that it works on. */
+  get root(): string {
+    return this.#options.server.root
+  }
+
   /** Why it does not run, as a sentence. */
   get problem(): string | undefined {
     return this.#problem
@@ -107,6 +131,18 @@ export class LanguageServer {
 
   get isRunning(): boolean {
     return this.#running !== undefined
+  }
+
+  /** Undefined if it was never started. */
+  get state(): LanguageServerState | undefined {
+    if (this.#starts === 0) return undefined
+    const counts = [...this.#counts.values()]
+    const errors = counts.reduce((sum, each) => sum + each.errors, 0)
+    const warnings = counts.reduce((sum, each) => sum + each.warnings, 0)
+    const found = { name: this.name, errors, warnings }
+    if (this.isRunning) return { ...found, status: this.#hasAnswered ? 'running' : 'starting' }
+    const retryAt = this.#starts < maxStarts ? this.#notBefore : null
+    return { ...found, status: 'failed', problem: this.#problem ?? '', retryAt }
   }
 
   /** How often it has published something after it was waited for. */
@@ -142,15 +178,32 @@ export class LanguageServer {
     const answers = ask && Promise.all(present.map(async (path) => [path, readDiagnostics(await ask(path))] as const))
     const found = answers ? await this.#answered(running, answers) : await this.#published(running, present, waiting)
     running.onPublished.delete(waiting.take)
-    running.hasAnswered = true
-    return new Map([...running.published, ...found])
+    const all = new Map([...running.published, ...found])
+    this.#count(running, all)
+    return all
+  }
+
+  #count({ files, published }: Running, found: ReadonlyMap<string, readonly Diagnostic[]>): void {
+    this.#hasAnswered = true
+    for (const [path, diagnostics] of found) this.#counts.set(path, countsOf(diagnostics))
+    for (const path of [...this.#counts.keys()]) {
+      if (!files.has(path) && !published.has(path)) this.#counts.delete(path)
+    }
+    this.#tellChange()
+  }
+
+  #tellChange(): void {
+    const state = JSON.stringify(this.state)
+    if (state === this.#told || this.#isClosed) return
+    this.#told = state
+    this.#options.onChange?.()
   }
 
   async #answered(
-    { process, hasAnswered }: Running,
+    { process }: Running,
     answers: Promise<(readonly [string, Diagnostic[]])[]>,
   ): Promise<Map<string, Diagnostic[]>> {
-    const ms = hasAnswered ? answerMs : firstAnswerMs
+    const ms = this.#hasAnswered ? answerMs : firstAnswerMs
     const outcome = await settledWithin(answers, { ms, clock: this.#options.clock })
     if (outcome !== 'settled') await process.end(`It did not answer for ${ms / 1000} s.`)
     return new Map(await answers)
@@ -182,8 +235,10 @@ export class LanguageServer {
       return Promise.reject(new Error(this.#problem ?? `${this.name} is not running.`))
     this.#notBefore = clock.now() + firstPauseMs * 2 ** this.#starts
     this.#starts++
+    this.#hasAnswered = false
     const started = this.#launch()
     this.#running = started
+    this.#tellChange()
     started.catch((error: unknown) => this.#failed(started, error instanceof Error ? error.message : String(error)))
     return started
   }
@@ -205,7 +260,7 @@ export class LanguageServer {
         if (!news.success || path === undefined) return
         if (published.has(path) || published.size < maxPublishedFiles)
           published.set(path, readDiagnostics(news.data.diagnostics))
-        if (onPublished.size === 0) this.#publishedLate++
+        if (onPublished.size === 0) this.#takeLate(path, published.get(path))
         for (const take of onPublished) take(path, news.data.version ?? undefined)
       },
     })
@@ -219,7 +274,6 @@ export class LanguageServer {
     const running: Running = {
       process,
       ask: questionFor(process, capabilities),
-      hasAnswered: false,
       files: new Map(),
       published,
       onPublished,
@@ -232,6 +286,14 @@ export class LanguageServer {
     if (this.#running !== started || this.#isClosed) return
     this.#running = undefined
     this.#problem = `The language server ${this.name} is gone. ${reason}`
+    this.#counts.clear()
+    this.#tellChange()
+  }
+
+  #takeLate(path: string, diagnostics: readonly Diagnostic[] = []): void {
+    this.#publishedLate++
+    this.#counts.set(path, countsOf(diagnostics))
+    this.#tellChange()
   }
 }
 
@@ -358,6 +420,16 @@ function pathOf(uri: string): string | undefined {
   } catch {
     return undefined // not the address of a file on this machine
   }
+}
+
+interface Counts {
+  errors: number
+  warnings: number
+}
+
+function countsOf(diagnostics: readonly Diagnostic[]): Counts {
+  const errors = diagnostics.filter(({ severity }) => severity === 'error').length
+  return { errors, warnings: diagnostics.length - errors }
 }
 
 /** Errors and warnings; what does not fit the protocol is left out. */

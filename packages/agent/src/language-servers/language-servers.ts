@@ -1,7 +1,9 @@
+import { Listeners } from '@tapetree/session/util/listeners'
 import { systemClock, type Clock } from '@tapetree/session/util/wait'
+import { relative } from 'node:path'
 import type { BoxProgram } from '../tools/commands/program-box.ts'
 import { findServer } from './known-servers.ts'
-import { LanguageServer, type Diagnostic } from './language-server.ts'
+import { LanguageServer, type Diagnostic, type LanguageServerState } from './language-server.ts'
 
 export interface LanguageServersOptions {
   /** The root of the project, absolute and without symbolic links. */
@@ -40,6 +42,7 @@ export class LanguageServers {
   readonly workspace: string
   readonly #options: LanguageServersOptions
   readonly #servers = new Map<string, LanguageServer>()
+  readonly #listeners = new Listeners<void>()
 
   private constructor(options: LanguageServersOptions) {
     this.#options = options
@@ -73,6 +76,19 @@ export class LanguageServers {
     )
   }
 
+  /** Of the servers that were started. */
+  get states(): LanguageServerState[] {
+    return [...this.#servers.values()].flatMap(({ state, root }) => {
+      const folder = relative(this.workspace, root)
+      return state ? [{ ...state, name: folder === '' ? state.name : `${state.name} in ${folder}` }] : []
+    })
+  }
+
+  /** Calls the listener after each change of `states`. */
+  subscribe(listener: () => void): () => void {
+    return this.#listeners.add(listener)
+  }
+
   /** How often servers have published something after they were waited for. */
   get publishedLate(): number {
     return [...this.#servers.values()].reduce((count, { publishedLate }) => count + publishedLate, 0)
@@ -102,7 +118,8 @@ export class LanguageServers {
     const env = Object.fromEntries(
       passed.flatMap((name) => (environment[name] === undefined ? [] : [[name, environment[name]]])),
     )
-    const made = new LanguageServer({ server, env, clock, ...(box && { box }) })
+    const onChange = (): void => this.#listeners.notify()
+    const made = new LanguageServer({ server, env, clock, onChange, ...(box && { box }) })
     this.#servers.set(key, made)
     return made
   }

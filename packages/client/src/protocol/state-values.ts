@@ -26,6 +26,7 @@ export const stateKeys = [
   'commands',
   'permissions',
   'read_only',
+  'language_servers',
 ] as const
 export type StateKey = (typeof stateKeys)[number]
 
@@ -122,6 +123,19 @@ export const stateValueSchemas = {
       owner: z.object({ host: z.string().optional(), process: z.string().optional() }).optional(),
     })
     .nullable(),
+  /** Those that have been started for the session's folder, with what they last found in all files. */
+  language_servers: z.array(
+    z.object({
+      name: z.string(),
+      status: z.enum(['starting', 'running', 'failed']),
+      /** Why it has failed. */
+      problem: z.string().exactOptional(),
+      /** Only if it has failed: from when on the next edit starts it again. Null: it has failed too often. */
+      retry_at: z.string().nullable().exactOptional(),
+      errors: z.int().nonnegative(),
+      warnings: z.int().nonnegative(),
+    }),
+  ),
 } as const satisfies Record<StateKey, z.ZodType>
 
 export type WireStateValues = { [Key in StateKey]: z.output<(typeof stateValueSchemas)[Key]> }

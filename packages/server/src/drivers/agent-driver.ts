@@ -1,4 +1,4 @@
-import type { AgentEvent, AgentSession } from '@tapetree/agent'
+import type { AgentEvent, AgentSession, CodingAgent } from '@tapetree/agent'
 import { abandonRun } from '@tapetree/agent/run'
 import { KeptWriteError, type BlockedWrites, type KeptFile } from '@tapetree/agent/sandbox'
 import {
@@ -13,6 +13,7 @@ import type { Arguments, Command, WireBlockedWrites, WireStateValues } from '@ta
 import { SessionError, type Cause, type Session, type WaitingMessage } from '@tapetree/session'
 import { fromDisk, type Delivery, type SubmissionChange, type DiskLine } from '@tapetree/session/format'
 import { Listeners } from '@tapetree/session/util/listeners'
+import { cutWhole } from '../live/in-flight.ts'
 import { findWorkspace, type WorkspaceSource } from '../tool-hosts/tool-hosts.ts'
 import { emitWarning, RequestProblem } from '../util/problem-error.ts'
 import type { CommandRights, DriverEvent, SessionDriver, SlashCommand } from '../live/driver.ts'
@@ -22,6 +23,7 @@ export interface AgentDriverOptions {
   slashCommands?: () => readonly SlashCommand[]
   /** Calls the listener when the slash commands change. */
   onChange?: (listener: () => void) => () => void
+  languageServers?: CodingAgent['languageServers']
   /** The tool hosts that the session may use. */
   workspaces?: WorkspaceSource
   /** Resources of the agent to close with it, such as its MCP servers. */
@@ -49,6 +51,7 @@ export class AgentDriver implements SessionDriver {
       agent.subscribe((event) => this.#take(event)),
       agent.remote?.subscribe(() => this.#tell({ type: 'config_changed' })),
       options.onChange?.(() => this.#tell({ type: 'config_changed' })),
+      options.languageServers?.subscribe(() => this.#tell({ type: 'config_changed' })),
     ]
     this.#stop = () => stops.forEach((stop) => stop?.())
   }
@@ -87,6 +90,15 @@ export class AgentDriver implements SessionDriver {
     const { reference, problem } = remote
     const { name, hostName: host, folder } = reference
     return { workspace: { name, host, folder, ...(problem !== undefined && { problem }) } }
+  }
+
+  languageServers(): WireStateValues['language_servers'] {
+    const { languageServers } = this.#options
+    return (languageServers?.states ?? []).map(({ problem, retryAt, ...server }) => ({
+      ...server,
+      ...(problem !== undefined && { problem: cutWhole(problem, maxProblem) }),
+      ...(retryAt !== undefined && { retry_at: retryAt === null ? null : new Date(retryAt).toISOString() }),
+    }))
   }
 
   slashCommands(): readonly SlashCommand[] {
@@ -337,6 +349,9 @@ export class AgentDriver implements SessionDriver {
     this.#listeners.notify(event)
   }
 }
+
+/** The length of the reason why a language server has failed. */
+const maxProblem = 300
 
 function rewoundOnWire({ leafId, text, files }: RewindOutcome): unknown {
   return {

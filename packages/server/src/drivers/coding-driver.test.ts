@@ -4,6 +4,7 @@ import { memoryStore, type SessionStore } from '@tapetree/session'
 import { chmod, mkdir, mkdtemp, realpath, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import { createCodingSession, openCodingDriver, type CodingDriverOptions } from './coding-driver.ts'
 import { LiveSessions } from '../live/live-sessions.ts'
@@ -92,6 +93,34 @@ describe('a coding agent behind a server', () => {
       { name: 'skill:plant', description: 'Plants trees.' },
     ])
     expect(trusting.board.get('commands')).toEqual(trusting.driver.slashCommands())
+  })
+
+  test('shows the language servers of a trusted repository, with what they find', async () => {
+    const scripted = fileURLToPath(
+      new URL('../../../agent/src/language-servers/testing/scripted-server.ts', import.meta.url),
+    )
+    const program = 'node_modules/.bin/pyright-langserver'
+    const { provider, sessions, cwd, trust } = await place({
+      files: {
+        ...files,
+        'pyproject.toml': '',
+        [program]: `#!/bin/sh\nexec '${process.execPath}' '${scripted}' pull\n`,
+      },
+    })
+    await chmod(join(cwd, program), 0o755)
+    await trust()
+    const input = JSON.stringify({ path: 'a.py', content: 'BAD one\n' })
+    provider.script(
+      { type: 'answer', content: [{ type: 'tool_call', id: 'w', name: 'write', chunks: [input] }] },
+      ...[say('Done.'), say('I leave it.')],
+    )
+    const live = await sessions.get(await sessions.create({ cwd }))
+    expect(live.board.get('language_servers')).toEqual([])
+    await live.perform('m', 'me', { op: 'set_config', args: { mode: 'auto' } })
+    await live.perform('c', 'me', { op: 'prompt', args: { text: 'Write it.' } })
+    const found = [{ name: 'pyright', status: 'running', errors: 1, warnings: 0 }]
+    await vi.waitFor(() => expect(live.board.get('language_servers')).toEqual(found), patiently)
+    await vi.waitFor(() => expect(live.driver.isBusy).toBe(false), patiently)
   })
 
   test('starts with the model of the session; a used session whose model is gone reports that and uses another', async () => {

@@ -62,6 +62,7 @@ export async function openCodingDriver(sessionId: string, options: CodingDriverO
     agent: coding.session,
     slashCommands: () => foreign?.commands ?? slashCommandsOf(coding),
     onChange: (listener) => foreign?.onChange(listener) ?? (() => undefined),
+    ...(coding.languageServers && { languageServers: coding.languageServers }),
     ...(workspaces && { workspaces }),
     close: async () => {
       await coding.close()

@@ -18,6 +18,8 @@ export interface SessionDriver {
   readonly toolProblem?: string | undefined
   /** Set while another process writes the session: its log is followed, and commands are rejected. */
   readonly readOnly?: WireStateValues['read_only']
+  /** Those that have been started for the session's folder. Absent: there are none. */
+  languageServers?(): WireStateValues['language_servers']
   /** Available slash commands. */
   slashCommands(): readonly SlashCommand[]
   subscribe(listener: (event: DriverEvent) => void): () => void

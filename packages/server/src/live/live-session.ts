@@ -581,13 +581,14 @@ export class LiveSession {
 
   #showState(): void {
     // Only the owner knows what is not in the log.
-    const { run, config, commands, presence } = this.#shown
+    const { run, config, commands, presence, language_servers } = this.#shown
     const values = {
       ...stateValues(this.driver, this.#pause),
       ...(run && { run }),
       ...(config && { config }),
       ...(commands && { commands }),
       ...(presence && { presence }),
+      ...(language_servers && { language_servers }),
       ...(this.isWatched && this.#options.relay && { read_only: null }),
     }
     for (const [key, value] of Object.entries(values)) this.board.set(key as StateKey, value)

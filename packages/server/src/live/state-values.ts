@@ -30,6 +30,7 @@ export function stateValues(driver: SessionDriver, pause: Pause | null): Omit<Wi
     config: driver.config(),
     commands: fitFrame(driver.slashCommands()),
     read_only: driver.readOnly ?? null,
+    language_servers: fitFrame(driver.languageServers?.() ?? []),
   }
 }
 

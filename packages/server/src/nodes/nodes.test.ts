@@ -95,6 +95,19 @@ test('a client of another node sees the answer from its first word, also if it c
   }
 })
 
+test('a client of another node sees the language servers of the owner', async () => {
+  const { nodes: all, sessionId } = await nodes(['a', 'b'], () => script().text('Done.'))
+  const [a, b] = all as [Node, Node]
+  const first = await a.client('first')
+  const other = await b.client('other')
+  const found = [{ name: 'typescript', status: 'running' as const, errors: 2, warnings: 0 }]
+  const { driver } = await a.server.sessions.get(sessionId)
+  Object.assign(driver, { languageServers: () => found })
+  await first.ask('Go.')
+  for (const client of [first, other])
+    await vi.waitFor(() => expect(client.state('language_servers')).toEqual(found), patiently)
+})
+
 test('commands of a client of another node take effect once, and their lines come before the answer', async () => {
   const { nodes: all, sessionId } = await nodes(['a', 'b'], () => script().text('One.').step().text('Two.'))
   const [a, b] = all as [Node, Node]
