@@ -17,6 +17,7 @@ import { newPerson } from './web-app/new-person.ts'
 import { answer, call, inviteFrom, pair, send, ServedApp, textOf } from './web-app/served-app.ts'
 import { together } from './web-app/together.ts'
 import { useContext } from './web-app/context.ts'
+import { languageServers } from './web-app/language-servers.ts'
 import { seedList, useList } from './web-app/list.ts'
 import { useNotifications } from './web-app/notifications.ts'
 import { usePlayer } from './web-app/player.ts'
@@ -114,6 +115,7 @@ export async function run({ size, say, random, temporaryFolder }: FigureContext)
     const others = [
       together({ browser, races: sizes[size].races, random, complain }).then(() => say('two browsers and a terminal')),
       push(browser, complain).then(() => say('pushed from a record to a notification')),
+      languageServers({ browser, complain, picture: pictureOf }).then(() => say('errors of a language server')),
       // Spends most of its time waiting for a silent connection to count as lost.
       away(browser, complain).then(() => say('offline, asleep and back')),
       ...chosenProxies(sizes[size].proxies, random).map(async (proxy) => {

@@ -10,6 +10,7 @@ export {
   type EntrySummary,
   type FileDiff,
 } from './view/comparison.ts'
+export { isPausing, serverText, toldDiagnostics, type ShownServer, type ToldDiagnostics } from './view/diagnostics.ts'
 export {
   changedFiles,
   parseDiff,

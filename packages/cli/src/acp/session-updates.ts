@@ -1,5 +1,6 @@
 import type { ContentBlock, SessionUpdate, ToolCallContent, ToolCallUpdate } from '@agentclientprotocol/sdk/unstable'
 import type { ImageSource } from '@tapetree/session'
+import { toldDiagnostics } from '@tapetree/session/screen'
 import {
   emptyTranscript,
   type AssistantItem,
@@ -10,6 +11,7 @@ import {
   type TranscriptItem,
   type UserItem,
 } from '@tapetree/session/view'
+import { contentText } from '../text/content-text.ts'
 import type { EditorFeatures } from './editor.ts'
 import { exitCodeOf, fenced, intendedChange, outcomeOf, resultOf, shownCall, textContent } from './tool-calls.ts'
 
@@ -103,9 +105,12 @@ export class SessionUpdates {
           : this.notice('The conversation was summarized to make room.')
       case 'gap':
         return this.notice('A part of the conversation cannot be shown.', 'warning')
+      case 'custom': {
+        const told = item.custom.type === 'message' ? toldDiagnostics(contentText(item.custom.content)) : undefined
+        return told ? this.notice(`The language server reports ${told.title}.`, 'warning') : []
+      }
       case 'tool_result':
       case 'branch_summary':
-      case 'custom':
       case 'system':
       case 'model':
       case 'thinking_level':

@@ -6,6 +6,7 @@ import {
   isGroupedTool,
   parseDiff,
   readsText,
+  toldDiagnostics,
   type ComparedFiles,
   type ComparedSide,
   type Comparison,
@@ -20,7 +21,7 @@ import { fitText } from '../text/display-width.ts'
 import type { Segment } from '../sessions/segments.ts'
 import { escapeHtml, markdownHtml } from './markdown-html.ts'
 import type { ExportedSession } from './exported-session.ts'
-import { callArgument } from '../text/content-text.ts'
+import { callArgument, contentText } from '../text/content-text.ts'
 
 /** Colors the code of diffs. */
 export interface CodePainter {
@@ -260,7 +261,9 @@ async function bodyHtml(entry: Entry, session: Page): Promise<string> {
   }
 }
 
-async function messageHtml({ content, bashExecution, error }: Message, session: Page): Promise<string> {
+async function messageHtml({ role, content, bashExecution, error }: Message, session: Page): Promise<string> {
+  const told = role === 'custom' ? toldDiagnostics(contentText(content)) : undefined
+  if (told) return folded(told.title, preHtml(told.lines.join('\n')))
   let html = ''
   for (const blocks of groupedBlocks(content)) {
     const reads = blocks.flatMap((block) => (block.type === 'tool_use' ? [block.toolUse] : []))

@@ -17,6 +17,9 @@ test('an entry is described in the terms of the glossary, and by its subject', a
   await toolResult(session, 'c1', 'nothing')
   await session.appendMessage('bashExecution', [], { with: { bashExecution: { command: 'ls', output: '' } } })
   await session.appendMessage('custom', [text('news')])
+  const lines = ['a.ts:1:1 error: No.', 'a.ts:2:1 error: No.']
+  const news = ['<diagnostics>', 'There are new errors:', ...lines, '</diagnostics>']
+  await session.appendMessage('custom', [text(news.join('\n'))])
   await session.append({ type: 'thinking_level', thinkingLevel: { thinkingLevel: 'high' } })
   const told: string[] = []
   const tell = ({ entry, children }: { entry: Entry; children: readonly { entry: Entry }[] }): void => {
@@ -31,6 +34,7 @@ test('an entry is described in the terms of the glossary, and by its subject', a
     'tool result: nothing',
     'command: ls',
     'custom: news',
+    'language server: 2 errors in a.ts',
     'thinking level: high',
   ])
 })

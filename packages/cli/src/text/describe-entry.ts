@@ -1,5 +1,6 @@
 import type { Content, Message, MessageRole, SessionInfo } from '@tapetree/session'
 import type { Entry } from '@tapetree/session/format'
+import { toldDiagnostics } from '@tapetree/session/screen'
 import { callArgument, contentText } from './content-text.ts'
 import { counted } from './amounts.ts'
 import { harmlessLine } from './harmless.ts'
@@ -15,7 +16,7 @@ export interface EntryDescription {
 export function describeEntry(entry: Entry): EntryDescription {
   switch (entry.type) {
     case 'message':
-      return { kind: speakers[entry.message.role], words: messageWords(entry.message) }
+      return describeMessage(entry.message)
     case 'system':
       return { kind: 'system prompt', words: `with ${counted(entry.system.tools.length, 'tool')}` }
     case 'model_change':
@@ -39,6 +40,12 @@ export function describeEntry(entry: Entry): EntryDescription {
     default:
       return entry satisfies never
   }
+}
+
+function describeMessage(message: Message): EntryDescription {
+  const words = messageWords(message)
+  const told = message.role === 'custom' ? toldDiagnostics(words) : undefined
+  return told ? { kind: 'language server', words: told.title } : { kind: speakers[message.role], words }
 }
 
 const speakers: Record<MessageRole, string> = {

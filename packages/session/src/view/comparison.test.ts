@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { fromDisk, type DiskLine, type Line } from '../format.ts'
 import { memoryStore, text, type Session } from '../index.ts'
-import { compareEntries } from './comparison.ts'
+import { compareEntries, summarizeEntry } from './comparison.ts'
 
 async function linesOf(session: Session): Promise<Line[]> {
   const lines: Line[] = []
@@ -55,4 +55,11 @@ test('an entry compared with its ancestor has all entries on one side', async ()
   expect([compared.commonAncestor, compared.left.entryCount, compared.right.entryCount]).toEqual([first, 0, 1])
   const compareUnknown = (): unknown => compareEntries(lines, { left: first, right: 'none', labels: new Map() })
   expect(compareUnknown).toThrow('No entry none')
+})
+
+test('what a language server has told the model is summarized by its title', async () => {
+  await using session = await memoryStore().create({})
+  await session.appendMessage('custom', '<diagnostics>\nNew:\na.ts:1:1 error: No.\na.ts:2:1 error: No.\n</diagnostics>')
+  const [node] = await session.getTree()
+  expect(node && summarizeEntry(node.entry, new Map()).preview).toBe('2 errors in a.ts')
 })

@@ -3,6 +3,7 @@ import type { Entry } from '../line/entry.ts'
 import { isNote, type Line } from '../line/line.ts'
 import type { Message } from '../line/message.ts'
 import type { CheckRecord } from '../line/record.ts'
+import { toldDiagnostics } from './diagnostics.ts'
 
 /** Two entries of a session, with what each has after the last entry that both have in common. */
 export interface Comparison {
@@ -194,10 +195,13 @@ function previewOf(entry: Entry): string {
   }
 }
 
-function wordsOf({ content, bashExecution }: Message): string {
+function wordsOf({ role, content, bashExecution }: Message): string {
   if (bashExecution) return `$ ${bashExecution.command}`
   for (const block of content) {
-    if (block.type === 'text' && block.text.content.trim() !== '') return block.text.content.trim()
+    if (block.type === 'text' && block.text.content.trim() !== '') {
+      const words = block.text.content.trim()
+      return (role === 'custom' ? toldDiagnostics(words)?.title : undefined) ?? words
+    }
     if (block.type === 'tool_use') return `${block.toolUse.name} ${JSON.stringify(block.toolUse.input)}`
     if (block.type === 'tool_result' && typeof block.toolResult.content === 'string') return block.toolResult.content
   }

@@ -1,4 +1,4 @@
-import { readsText, type TranscriptRow } from '@tapetree/session/screen'
+import { readsText, toldDiagnostics, type TranscriptRow } from '@tapetree/session/screen'
 import type { BashItem, GapItem, InFlightPart, ToolCallPart, Transcript, TranscriptItem } from '@tapetree/session/view'
 import { memo, useContext, useState, type ReactNode } from 'react'
 import { CopyButton } from '../copy-button.tsx'
@@ -150,9 +150,7 @@ function ItemRow({ item }: { item: Exclude<TranscriptItem, { type: 'assistant' }
     case 'branch_summary':
       return <Summary title="Summary of another branch" text={item.summary} />
     case 'custom':
-      return item.custom.type === 'message' ? (
-        <Summary title="A note to the model" text={contentText(item.custom.content)} />
-      ) : null
+      return item.custom.type === 'message' ? <NoteRow text={contentText(item.custom.content)} /> : null
     case 'system':
       return null
     case 'model':
@@ -194,6 +192,28 @@ function CommandRow({ item: { command, output, exitCode, cancelled } }: { item: 
       {output !== '' && (
         <pre className="output" tabIndex={0}>
           {outputText(output)}
+        </pre>
+      )}
+    </div>
+  )
+}
+
+/** What the model was told: new errors after its edits, or something about its environment. */
+function NoteRow({ text }: { text: string }): ReactNode {
+  const told = toldDiagnostics(text)
+  const [isOpen, setOpen] = useState(false)
+  if (!told) return <Summary title="A note to the model" text={text} />
+  return (
+    <div className="call">
+      <button className="fold" aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
+        <span className="sign failed" aria-hidden="true">
+          !
+        </span>{' '}
+        {told.title}
+      </button>
+      {isOpen && (
+        <pre className="output" tabIndex={0}>
+          {told.lines.join('\n')}
         </pre>
       )}
     </div>

@@ -1,5 +1,6 @@
 import type { ConnectionStatus, SessionSummary } from '@tapetree/client'
-import { lazy, Suspense, useCallback, useRef, useState, type ReactNode } from 'react'
+import { isPausing, serverText } from '@tapetree/session/screen'
+import { lazy, Suspense, useCallback, useEffect, useRef, useState, type ReactNode } from 'react'
 import { describeStatus } from '../list/describe-session.ts'
 import { mayDo, sentenceOf, type Role } from '../server.ts'
 import { useAway } from '../use-away.ts'
@@ -275,8 +276,32 @@ function NextRun({ opened: { session }, opened, mayChange, attempt }: NextRunPro
         </span>
       )}
       {modeReason !== undefined && <span className="reason">No sandbox: {modeReason}</span>}
+      <LanguageServers opened={opened} />
     </div>
   )
+}
+
+/** The language servers of the session's folder, with the number of errors. */
+function LanguageServers({ opened, opened: { session } }: { opened: OpenedSession }): ReactNode {
+  const servers = useSelected(opened, () => session.state('language_servers')) ?? []
+  const [now, setNow] = useState(Date.now)
+  const isCounting = servers.some((server) => isPausing(server, now))
+  useEffect(() => {
+    if (!isCounting) return undefined
+    // The last tick may be long ago.
+    setNow(Date.now())
+    const timer = setInterval(() => setNow(Date.now()), 1000)
+    return () => clearInterval(timer)
+  }, [isCounting])
+  return servers.map((server) => {
+    const { name, status, problem, errors } = server
+    const hasProblem = status === 'failed' || errors > 0
+    return (
+      <span key={name} className={hasProblem ? 'language-server failed' : 'language-server'} title={problem}>
+        {serverText(server, now)}
+      </span>
+    )
+  })
 }
 
 /** A list to choose from, or only its value if the device may not change it. */

@@ -142,7 +142,7 @@ function assembleChat(options: ChatOptions, terminal: Terminal): ChatParts {
   const { source, look, cwd, env } = options
   const attention = new Attention({ terminal, env, reportsFocus: look.altScreen, now: options.now ?? Date.now })
   const tui = look.altScreen ? new TuiAltScreen(terminal, true) : new TuiMainScreen(terminal, true)
-  const drawing = new Drawing(tui, { showsTime: () => session.isBusy || !activities.isIdle })
+  const drawing = new Drawing(tui, { showsTime: () => session.isBusy || !activities.isIdle || lines.isPausing })
   const { request: draw, requestAll: onRedraw } = drawing
   let hasSent = false
   let openedCount = 0

@@ -1,5 +1,6 @@
 import type { WaitingFor, SessionHandle } from '@tapetree/client'
 import type { SessionInfo } from '@tapetree/session'
+import { isPausing } from '@tapetree/session/screen'
 import type { SessionSource } from '../../session-source.ts'
 import { footerLine } from '../views/footer.ts'
 import { GitBranch } from './git-branch.ts'
@@ -71,6 +72,12 @@ export class SessionLines {
     return waitingLines(messages, { theme: appearance.theme, width, isHeld: hold !== null })
   }
 
+  /** Whether the footer counts down the pause of a language server. */
+  get isPausing(): boolean {
+    const { session, now } = this.#options
+    return session.handle?.state('language_servers')?.some((server) => isPausing(server, now())) === true
+  }
+
   footer(width: number): string {
     const { session, appearance, now } = this.#options
     const { handle, access } = session
@@ -85,6 +92,7 @@ export class SessionLines {
       name: transcript.name === '' ? undefined : transcript.name,
       contextTokens: contextTokensOf(transcript),
       contextWindow: this.#window(),
+      languageServers: handle.state('language_servers'),
       run: transcript.run,
       access,
       presence: handle.state('presence'),

@@ -42,6 +42,31 @@ test('the footer names the folder, the branch and the session, and counts tokens
   expect(footerLine({ ...quiet, width: 70 })).toBe(' app (main) · model-1 · thinks high · ask · 34% of context · $0.50')
 })
 
+test('the footer shows language servers; those that find nothing go first on a narrow terminal', () => {
+  const found = { status: 'running', errors: 0, warnings: 0 } as const
+  const languageServers: FooterOptions['languageServers'] = [
+    { ...found, name: 'typescript', errors: 2 },
+    { ...found, name: 'gopls' },
+    { ...found, name: 'clangd', status: 'starting' },
+    { ...found, name: 'pyright', status: 'failed', problem: 'Gone.', retryAt: new Date(1_079_000).toISOString() },
+  ]
+  const quiet = {
+    ...options,
+    languageServers,
+    access: { type: 'owner' },
+    presence: [],
+    run: null,
+    usage: undefined,
+  } as const
+  expect(footerLine({ ...quiet, width: 200 })).toBe(
+    ' model-1 · thinks high · ask · 34% of context · typescript 2 errors · gopls no errors · clangd starting · pyright failed, can restart in 4 s',
+  )
+  expect(footerLine({ ...quiet, width: 110 })).toBe(
+    ' model-1 · thinks high · ask · 34% of context · typescript 2 errors · pyright failed, can restart in 4 s',
+  )
+  expect(footerLine({ ...quiet, width: 60 })).toBe(' model-1 · ask · 34% of context · typescript 2 errors')
+})
+
 test('the footer shows that there is no sandbox', () => {
   const { config } = options
   const shown = (mode: string, modeReason?: string): string =>

@@ -1,4 +1,5 @@
-import type { PresentClient, StateValues } from '@tapetree/client'
+import type { LanguageServerState, PresentClient, StateValues } from '@tapetree/client'
+import { serverText } from '@tapetree/session/screen'
 import type { TranscriptRun } from '@tapetree/session/view'
 import { basename } from 'node:path'
 import { costText, counted, elapsedText, tokenText } from '../../text/amounts.ts'
@@ -18,6 +19,7 @@ export interface FooterOptions {
   /** The size of the last context, and the limit of the model. */
   contextTokens?: number | undefined
   contextWindow?: number | undefined
+  languageServers?: StateValues['language_servers'] | undefined
   run: TranscriptRun | null
   access: SessionAccess
   /** All screens of the session, including this one. */
@@ -57,7 +59,7 @@ function widthOf(pieces: readonly Piece[]): number {
 }
 
 function piecesOf(options: FooterOptions): Piece[] {
-  const { config, usage, run, access, presence = [], theme, now, ...context } = options
+  const { config, usage, run, access, presence = [], languageServers = [], theme, now, ...context } = options
   const { muted, accent } = theme
   const pieces: Piece[] = []
   const add = (text: string | undefined, rank: number, style: Style = muted): void => {
@@ -82,9 +84,13 @@ function piecesOf(options: FooterOptions): Piece[] {
   )
   const share = shareOf(context)
   add(share === undefined ? undefined : `${share}% of context`, 1, gaugeStyle(share ?? 0, theme))
-  add(usage?.tokens ? `${tokenText(usage.tokens)} tokens` : undefined, 10)
+  add(usage?.tokens ? `${tokenText(usage.tokens)} tokens` : undefined, 11)
   add(usage && usage.cost > 0 ? costText(usage.cost) : undefined, 4)
   add(run ? elapsedText(now - Date.parse(run.timestamp)) : undefined, 3)
+  for (const server of languageServers) {
+    const { rank, style } = serverLook(server, theme)
+    add(shown(serverText(server, now)), rank, style)
+  }
   add(watchersText(presence), 7)
   add(accessText(access), access.type === 'read-only' ? 1 : 8, access.type === 'read-only' ? theme.warning : muted)
   return pieces
@@ -127,6 +133,13 @@ function shareOf({
 
 function gaugeStyle(share: number, { muted, warning, error }: Theme): Style {
   return share >= 90 ? error : share >= 75 ? warning : muted
+}
+
+/** What is wrong is more important than that a server runs. */
+function serverLook({ status, errors, warnings }: LanguageServerState, theme: Theme): Pick<Piece, 'rank' | 'style'> {
+  if (errors > 0) return { rank: 4, style: theme.error }
+  if (status === 'failed' || warnings > 0) return { rank: 7, style: theme.warning }
+  return { rank: 10, style: theme.muted }
 }
 
 function watchersText(presence: readonly PresentClient[]): string | undefined {

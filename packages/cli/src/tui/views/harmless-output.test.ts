@@ -95,6 +95,7 @@ function everyItem(words: string): Talk {
     .entry('compaction', { compaction: { summary: words, firstKeptEntryId: 'e1', tokensBefore: 1 } })
     .entry('branch_summary', { branchSummary: { summary: words, fromId: 'e1' } })
     .message({ role: 'custom', content: [text(words), image] })
+    .message({ role: 'custom', content: [text(`<diagnostics>\nNew:\n${words}:1:1 error: ${words}\n</diagnostics>`)] })
     .entry('custom', { custom: { customType: words, data: { [words]: words } } })
     .entry('gap', { gap: { reason: words } })
     .result(words, words)

@@ -1,4 +1,4 @@
-import { callOutcome } from '@tapetree/session/screen'
+import { callOutcome, toldDiagnostics } from '@tapetree/session/screen'
 import type { AssistantPart, ToolCallPart, TranscriptItem } from '@tapetree/session/view'
 import { callArgument, contentText, imageText } from '../../text/content-text.ts'
 import { counted } from '../../text/amounts.ts'
@@ -24,7 +24,7 @@ export function plainItem(item: TranscriptItem): string[] {
     case 'branch_summary':
       return said('Summary of another branch', item.summary)
     case 'custom':
-      return item.custom.type === 'message' ? said('Note', contentText(item.custom.content)) : []
+      return item.custom.type === 'message' ? plainNote(contentText(item.custom.content)) : []
     case 'system':
       return []
     case 'model':
@@ -37,6 +37,11 @@ export function plainItem(item: TranscriptItem): string[] {
       item satisfies never
       return []
   }
+}
+
+function plainNote(text: string): string[] {
+  const told = toldDiagnostics(text)
+  return told ? said('Language server', [told.title, ...told.lines].join('\n')) : said('Note', text)
 }
 
 function plainPart(part: AssistantPart): string[] {

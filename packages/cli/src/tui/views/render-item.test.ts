@@ -220,6 +220,8 @@ describe('calls', () => {
 })
 
 test('commands of the user, summaries, model changes and damage have a line each', () => {
+  const found = ['src/a.ts:1:14 error: Type *string* is no number. (ts 2322)', 'src/a.ts: and 1 more']
+  const news = ['<diagnostics>', 'There are new errors:', ...found, '</diagnostics>'].join('\n')
   const talk = new Talk()
     .message({
       role: 'bashExecution',
@@ -237,6 +239,7 @@ test('commands of the user, summaries, model changes and damage have a line each
     .entry('compaction', { compaction: { summary: '## Goal\nMend it.', firstKeptEntryId: 'e1', tokensBefore: 90_000 } })
     .entry('branch_summary', { branchSummary: { summary: 'It failed.', fromId: 'e1' } })
     .message({ role: 'custom', content: [text('A *note*.')] })
+    .message({ role: 'custom', content: [text(news)] })
     .message({ role: 'custom', content: [text('<environment>\nDate: today\nBranch: main\n</environment>')] })
     .entry('gap', { gap: { reason: 'its checksum is wrong' } })
     .result('orphan', 'late')
@@ -252,6 +255,7 @@ test('commands of the user, summaries, model changes and damage have a line each
 ▸ 12 messages summarized · 90,000 tokens before
 ▸ Summary of another branch
 A note.
+▸ 2 errors in src/a.ts
 
 ! A line of the log is damaged here: its checksum is wrong
 ✓ result orphan · its call is not on this branch
@@ -261,6 +265,9 @@ A note.
 `)
   expect(draw(talk, { isUnfolded: true })).toContain(
     '▾ Earlier messages summarized · 90,000 tokens before\n  Goal\n\n  Mend it.\n',
+  )
+  expect(draw(talk, { isUnfolded: true })).toContain(
+    '▾ 2 errors in src/a.ts\n  src/a.ts:1:14 error: Type *string* is no number. (ts 2322)\n  src/a.ts: and 1 more\n',
   )
 })
 
@@ -273,6 +280,7 @@ test('a screen reader hears the author, and the outcome of a call', () => {
       call('a', 'bash', { command: 'make\nall' }),
     )
     .result('a', 'fine')
+    .message({ role: 'custom', content: [text('<diagnostics>\nNew:\na.ts:1:1 error: No.\n</diagnostics>')] })
     .lose(1)
   expect(talk.transcript.path.items.slice().flatMap(plainItem)).toEqual([
     'You: Run',
@@ -280,6 +288,8 @@ test('a screen reader hears the author, and the outcome of a call', () => {
     'Agent: I **will**.',
     'Tool bash: make all, exit code 0',
     'fine',
+    'Language server: 1 error in a.ts',
+    'a.ts:1:1 error: No.',
     'Warning: 1 line of the log is lost here. Run tapetree log verify for details.',
   ])
 })

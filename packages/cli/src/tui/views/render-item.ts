@@ -1,4 +1,4 @@
-import { groupItems, readsText } from '@tapetree/session/screen'
+import { groupItems, readsText, toldDiagnostics, type ToldDiagnostics } from '@tapetree/session/screen'
 import type {
   BashItem,
   CompactionItem,
@@ -121,6 +121,8 @@ function customLines({ custom }: CustomItem, context: ItemContext, width: number
   const { theme, isUnfolded = false, highlighter } = context
   if (custom.type === 'message') {
     const text = contentText(custom.content)
+    const told = toldDiagnostics(text)
+    if (told) return diagnosticsLines(told, context, width)
     const [, name, facts = ''] = taggedFacts.exec(text) ?? []
     if (name === undefined) return markdownLines(shownText(text), { theme, width, highlighter })
     if (!isUnfolded) return []
@@ -129,6 +131,18 @@ function customLines({ custom }: CustomItem, context: ItemContext, width: number
   if (!isUnfolded) return []
   const text = `${custom.customType}: ${JSON.stringify(custom.data).slice(0, longestData)}`
   return noticeLines({ sign: '·', text, style: theme.muted }, width)
+}
+
+/** New errors after the edits of the model. */
+function diagnosticsLines(
+  { title, lines }: ToldDiagnostics,
+  { theme, isUnfolded = false }: ItemContext,
+  width: number,
+): string[] {
+  const head = theme.warning(fitText(shownWords(`${isUnfolded ? '▾' : '▸'} ${title}`), width))
+  if (!isUnfolded) return [head]
+  const rows = lines.flatMap((line) => wrapLine([{ text: shownWords(line), style: theme.muted }], width - 2))
+  return [head, ...rows.map((row) => `  ${paint(row)}`)]
 }
 
 const longestData = 2000
