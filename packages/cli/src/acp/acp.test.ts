@@ -5,7 +5,9 @@ import { once } from 'node:events'
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { openStore } from '../host/open-store.ts'
+import { placesOf } from '../host/places.ts'
 import { bundle } from '../testing/bundled-command.ts'
 import { fakeHome, type FakeHome } from '../testing/fake-home.ts'
 import { TestEditor, type TestEditorOptions } from './testing/test-editor.ts'
@@ -28,6 +30,16 @@ async function start(options: TestEditorOptions = {}): Promise<TestEditor> {
   const editor = await TestEditor.start(home, options)
   editors.push(editor)
   return editor
+}
+
+async function inboxOf(sessionId: string): Promise<unknown[]> {
+  const store = await openStore(placesOf(home))
+  try {
+    await using session = await store.open(sessionId, { readOnly: true })
+    return [...session.inbox.messages]
+  } finally {
+    await store.close()
+  }
 }
 
 const say = (...chunks: string[]): FakeAnswer => ({ type: 'answer', content: [{ type: 'text', chunks }] })
@@ -353,6 +365,24 @@ test('a prompt during the run of another screen waits for its turn, and can be c
   home.provider.release('first')
   expect([await ours, await theirs]).toEqual(['end_turn', 'end_turn'])
   expect(home.provider.requests).toHaveLength(2)
+})
+
+test('a prompt that waits for a run that is stopped fails, and is not sent later', async () => {
+  home.provider.script(gated('never'), say('Again.'))
+  const owner = await start()
+  const sessionId = await owner.session(home.cwd)
+  const other = await start()
+  await other.agent.request(sessionMethods.resume, { sessionId, cwd: home.cwd })
+  const ours = owner.prompt(sessionId, 'ours')
+  await home.provider.request(1)
+  const theirs = expect(other.prompt(sessionId, 'the second one')).rejects.toThrow('The prompt was not sent.')
+  await vi.waitFor(async () => expect(await inboxOf(sessionId)).toHaveLength(1), 10_000)
+  await owner.agent.notify(sessionMethods.cancel, { sessionId })
+  expect(await ours).toBe('cancelled')
+  await theirs
+  expect(await inboxOf(sessionId)).toEqual([])
+  expect(await owner.prompt(sessionId, 'ours again')).toBe('end_turn')
+  expect(JSON.stringify((await home.provider.request(2)).body)).not.toContain('the second one')
 })
 
 test('an error of the provider fails the prompt with its sentence', async () => {

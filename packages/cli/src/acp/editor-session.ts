@@ -187,6 +187,9 @@ export class EditorSession {
         return { stopReason: 'end_turn' }
       case 'held':
         if (prompt?.isCancelled) return { stopReason: 'cancelled' }
+        // The editor has no queue from which its user could send it, or take it back.
+        if (prompt?.result && 'messageId' in prompt.result)
+          await this.handle.changeQueue('queue.remove', { id: prompt.result.messageId }).catch(() => undefined)
         throw runFailure(`The prompt was not sent. ${end.reason}`, 'held')
       case 'run': {
         const { outcome, reason } = end.end
