@@ -26,11 +26,12 @@ export function diagnosticsTool(diagnostics: Pick<EditDiagnostics, 'check'>): To
       const { found, problems } = await diagnostics.check(file === undefined ? undefined : [file])
       const lines = diagnosticLines(found, context.cwd)
       if (lines.length > 0) return [...lines, ...problems].join('\n')
-      const nothing =
-        file !== undefined && !found.has(file)
-          ? `There is no language server for ${shownPath(file, context)}, or it does not run.`
-          : 'There are no errors and no warnings.'
-      return [nothing, ...problems].join('\n')
+      if (file !== undefined && !found.has(file))
+        return [`There is no language server for ${shownPath(file, context)}, or it does not run.`, ...problems].join(
+          '\n',
+        )
+      if (problems.length > 0) return ['No errors are known, but not every file was checked.', ...problems].join('\n')
+      return 'There are no errors and no warnings.'
     },
   })
 }

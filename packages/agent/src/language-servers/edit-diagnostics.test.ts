@@ -257,6 +257,15 @@ test('the tool tells errors on demand', async () => {
   })
 })
 
+test('the tool does not say that there are no errors if a language server is gone', async () => {
+  const folder = await TestFolder.make({})
+  const problem = 'The language server pyright is gone. It ended (exit code 3).'
+  const tool = diagnosticsTool({ check: async () => ({ found: new Map(), problems: [problem] }) })
+  expect(await callTool(tool, {}, testContext({ cwd: folder.path }))).toEqual({
+    content: `No errors are known, but not every file was checked.\n${problem}`,
+  })
+})
+
 test('TypeScript: an edit that breaks a type is told once, in the file and in the one that uses it; a fix clears it', async () => {
   const folder = await TestFolder.make({
     'tsconfig.json': '{"compilerOptions":{"strict":true,"noEmit":true,"allowImportingTsExtensions":true,"types":[]}}',
