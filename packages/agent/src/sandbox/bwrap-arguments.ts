@@ -43,7 +43,8 @@ const skipGoneSockets = `for each; do
 done
 exec "$@"`
 
-function outerBox({ scratch, hidden, caches, writable, overlay = [] }: SandboxPolicy, network: BoxNetwork): string[] {
+function outerBox(policy: SandboxPolicy, network: BoxNetwork): string[] {
+  const { scratch, hidden, caches, writable, shown = [], overlay = [] } = policy
   const nameServers = network.type === 'machine' ? network.nameServers : undefined
   return [
     ...['user', 'pid', 'ipc', 'uts'].map((name) => `--unshare-${name}`),
@@ -60,6 +61,7 @@ function outerBox({ scratch, hidden, caches, writable, overlay = [] }: SandboxPo
     ...['--bind', scratch, '/tmp', '--bind-try', scratch, '/var/tmp'],
     ...caches.flatMap(({ path, instead }) => ['--bind', instead, path]),
     ...writable.flatMap((path) => ['--bind', path, path]),
+    ...shown.flatMap((path) => ['--ro-bind', path, path]),
     // Last, because a working folder may be in a hidden one, such as the home folder of another user.
     ...hidden.flatMap(closeFolder),
   ]

@@ -37,6 +37,8 @@ export interface SandboxFacts {
 
 export interface SandboxPolicy {
   writable: readonly string[]
+  /** Working folders that are only read, in folders such as `/tmp` that are replaced by others. */
+  shown?: readonly string[]
   scratch: string
   caches: SandboxFacts['caches']
   /** Options that make the home folder writable without changing it. */
@@ -79,7 +81,9 @@ export function sandboxPolicy(
     ...repositories.flatMap((git) => gitControls.map((name) => join(git, name))),
     ...worktrees.flatMap((worktree) => worktreeControls.map((name) => join(worktree, name))),
   ]
+  const shown = isReadOnly ? [...folders, ...facts.gitFolders].filter(isReplaced) : []
   return {
+    ...(shown.length > 0 && { shown }),
     writable: isReadOnly ? [] : [...folders, ...facts.gitFolders],
     scratch,
     caches: caches.filter(({ path }) => !isReplaced(path)),

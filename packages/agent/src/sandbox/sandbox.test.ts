@@ -89,6 +89,19 @@ describe('a command in the sandbox', () => {
     expect(readFileSync(join(folder, 'outside/file'), 'utf8')).toBe('before')
   })
 
+  test('sees a working folder below /tmp, also if it may only read', async () => {
+    const own = realpathSync(mkdtempSync('/tmp/tapetree-sandbox-'))
+    try {
+      writeFileSync(join(own, 'file'), 'mine')
+      const box = await Sandbox.open({ folders: [own], home, keep: join(folder, 'keep-below-tmp'), own: [] })
+      const command = 'cat file; touch file 2>/dev/null && echo written'
+      expect((await inBox(command, { box, cwd: own, isReadOnly: true })).text).toBe('mine')
+      expect((await inBox(command, { box, cwd: own })).text).toBe('minewritten\n')
+    } finally {
+      rmSync(own, { recursive: true })
+    }
+  })
+
   test('shares /tmp with the other commands of the session, and not with the machine', async () => {
     const name = `tapetree-${randomUUID()}`
     const { text } = await inBox(`echo shared > /tmp/${name}; ls /tmp; echo $TMPDIR`)
