@@ -19,6 +19,8 @@ export class FileTransfers {
   readonly #workspaces: ReadonlyMap<string, HostFiles>
   readonly #sharesFiles: boolean
   readonly #byLink = new Map<HostLink, Map<string, Transfer>>()
+  /** The packs that are being made, of all connections. */
+  #taking = 0
 
   /** `sharesFiles`: whether files may leave this host. */
   constructor(workspaces: ReadonlyMap<string, HostFiles>, { sharesFiles }: { sharesFiles: boolean }) {
@@ -54,8 +56,10 @@ export class FileTransfers {
     switch (request.type) {
       case 'files': {
         if (!this.#sharesFiles) throw new FilesRefused('This tool host does not share its files.')
-        if (transfers.size >= maxTransfers) throw new FilesRefused(hostTexts.busy)
-        const { pack, ...taken } = await this.#filesOf(request.workspace).take(request.base)
+        if (transfers.size + this.#taking >= maxTransfers) throw new FilesRefused(hostTexts.busy)
+        const workspace = this.#filesOf(request.workspace)
+        this.#taking++
+        const { pack, ...taken } = await workspace.take(request.base).finally(() => this.#taking--)
         if (pack.length > 0) transfers.set(id, { type: 'out', pack })
         return send(link, { type: 'files', id, size: pack.length, ...taken })
       }

@@ -66,6 +66,9 @@ export const hostTexts = {
   busy: 'The tool host is busy. Try again later.',
   tooLarge: 'The result is too large to be sent. The call has taken effect.',
   noWorkspace: (name: string) => `This tool host does not offer a workspace ${JSON.stringify(name)}.`,
+  stopped: 'Stopped before it started: this call did not start.',
+  noReach: (host: string) =>
+    `The tool host does not allow commands to reach ${host}. Its owner can allow it: --allow "fetch ${host}".`,
   outside: (folder: string) => `The tool host does not allow this. It offers only what is in ${folder}.`,
   noTool: (name: string) => `This tool host has no tool ${JSON.stringify(name)}.`,
   failed: (error: unknown) => `The tool failed: ${error instanceof Error ? error.message : String(error)}`,
@@ -89,6 +92,7 @@ export class HostedCall {
   constructor(request: CallRequest, deps: HostedCallDeps) {
     this.request = request
     this.#deps = deps
+    if (request.isStopped) this.stop()
   }
 
   /** From now on, the connection gets the output after `from`, the questions and the end. */
@@ -123,24 +127,21 @@ export class HostedCall {
   /** Runs the call, unless it ran before or is not allowed. */
   async begin({ isBusy }: { isBusy: boolean }): Promise<CallEnd> {
     const { request } = this
-    const { journal, session } = this.#deps
+    const { journal } = this.#deps
     const state = await journal.state(request.session, request.id).catch(() => undefined)
     if (!state) return this.#done({ output: { content: hostTexts.unreadable, isError: true }, records: [] })
     if (state.type === 'done') return this.#done(state.result)
     if (state.type === 'settled') return this.#refused(hostTexts.settled)
     if (state.type === 'started') return this.continue(state.started.start)
     if (isBusy) return this.#refused(hostTexts.busy)
-    if (!session) return this.#refused(hostTexts.noWorkspace(request.workspace))
-    const tool = session.tools.find(({ name }) => name === request.tool)
-    if (!tool) return this.#refused(hostTexts.noTool(request.tool))
-    const checked = tool.check(request.input, { cwd: session.folder })
-    if (typeof checked === 'string') return this.#refused(checked)
-    const { access } = checked
-    if (filesIn(access) !== filesIn(request.judged)) return { type: 'elsewhere', id: request.id, access: [...access] }
-    const verdict = await session.judge({ tool, access, box: request.box })
-    if ('refused' in verdict) return this.#refused(verdict.refused)
-    const context = this.context(verdict.box)
+    const allowed = await this.#allowed()
+    if ('type' in allowed) return allowed
+    const { checked, context } = allowed
     const start = (await checked.start?.(context)) ?? {}
+    const { signal } = this.#stop
+    // The next process of this host may start it.
+    if (signal.reason instanceof SessionSuspended) throw signal.reason
+    if (signal.aborted) return this.#refused(hostTexts.stopped)
     await journal.begin({ request, start })
     return this.#finish(() => checked.run(context))
   }
@@ -152,8 +153,28 @@ export class HostedCall {
       const { run: runId, call: callId, tool: name } = this.request
       return this.#finish(async () => checked.reattach?.({ runId, callId, name, ...start }, this.context()))
     }
-    if (tool?.replay === 'safe' && checked) return this.#finish(() => checked.run(this.context()))
+    if (tool?.replay === 'safe' && checked) {
+      // Its files may be others by now, and this process may allow less.
+      const allowed = await this.#allowed()
+      return 'type' in allowed ? allowed : this.#finish(() => allowed.checked.run(allowed.context))
+    }
     return this.#finish(async () => ({ content: hostTexts.interrupted, isError: true }))
+  }
+
+  /** What may run, or why nothing does. */
+  async #allowed(): Promise<{ checked: CheckedCall; context: ToolContext } | CallEnd> {
+    const { request } = this
+    const { session } = this.#deps
+    if (!session) return this.#refused(hostTexts.noWorkspace(request.workspace))
+    const tool = session.tools.find(({ name }) => name === request.tool)
+    if (!tool) return this.#refused(hostTexts.noTool(request.tool))
+    const checked = tool.check(request.input, { cwd: session.folder })
+    if (typeof checked === 'string') return this.#refused(checked)
+    const { access } = checked
+    if (filesIn(access) !== filesIn(request.judged)) return { type: 'elsewhere', id: request.id, access: [...access] }
+    const verdict = await session.judge({ tool, access, box: request.box })
+    if ('refused' in verdict) return this.#refused(verdict.refused)
+    return { checked, context: this.context(verdict.box) }
   }
 
   /** The service has the result: removes what is only needed to find it again. */
@@ -231,7 +252,7 @@ export class HostedCall {
   }
 
   #refused(reason: string): CallEnd {
-    return { type: 'refused', id: this.request.id, reason }
+    return { type: 'refused', id: this.request.id, reason: this.#deps.redactor.text(reason) }
   }
 
   #observe(text: string): void {
@@ -246,7 +267,12 @@ export class HostedCall {
     return { type: 'output', id: this.request.id, off, text }
   }
 
+  /** The service is asked only about what this host allows. */
   async #reach({ host, port }: HostTarget, withdrawn: AbortSignal): Promise<Verdict | undefined> {
+    const { tool } = this.#checked()
+    const access: Access[] = [{ type: 'connect', host, port, command: this.request.tool }]
+    const verdict = tool && (await this.#deps.session?.judge({ tool, access, box: undefined }))
+    if (!verdict || 'refused' in verdict) return { type: 'denied', reason: hostTexts.noReach(host) }
     const question = ++this.#asked
     const over = AbortSignal.any([this.#stop.signal, withdrawn])
     try {

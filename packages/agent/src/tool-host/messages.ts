@@ -111,6 +111,8 @@ export const hostRequest = z.discriminatedUnion('type', [
     /** The model that reads the result. */
     model: z.object({ provider: z.string(), id: z.string(), hasImages: z.boolean() }).exactOptional(),
     from: z.int().min(0),
+    /** It is to be stopped. If it has not started, it does not start. */
+    isStopped: z.boolean().exactOptional(),
   }),
   z.object({ type: z.literal('cancel'), id }),
   /** Asks for the files of a workspace. `base`: the tree that the service has already. */

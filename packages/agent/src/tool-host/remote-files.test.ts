@@ -79,6 +79,20 @@ function write(folder: string, files: Record<string, string>): void {
 const read = ({ folder }: Place, path: string): string => readFileSync(join(folder, path), 'utf8')
 
 describe('the files of a workspace', () => {
+  test('are taken for a few requests at once, so that a service cannot fill the memory of a host', async () => {
+    const { channel } = await place('first', { 'a.txt': 'one\n' })
+    const answers = (type: string): number => channel.messages.filter((each) => each.type === type).length
+    for (let count = 0; count < 20; count++) channel.send({ type: 'files', id: newId(), workspace: 'app' })
+    await expect.poll(() => answers('files') + answers('refused'), { timeout: 20_000 }).toBe(20)
+    expect([answers('files'), answers('refused')]).toEqual([4, 16])
+    // What was given up makes room again.
+    const [first] = channel.messages.flatMap((each) => (each.type === 'files' ? [each] : []))
+    channel.send({ type: 'part', id: first?.id ?? '', off: 0 })
+    await channel.next('data')
+    channel.send({ type: 'files', id: newId(), workspace: 'app' })
+    await channel.next('files')
+  })
+
   test('are recreated on another host as they were, with what the session kept of them', async () => {
     const first = await place('first', { 'a.txt': 'one\n', 'src/b.txt': 'two\n', 'run.sh': '#!/bin/sh\n' })
     execFileSync('chmod', ['+x', join(first.folder, 'run.sh')])

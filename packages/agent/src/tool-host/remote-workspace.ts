@@ -4,12 +4,13 @@ import { isObject } from '@tapetree/session/util/json'
 import { Listeners } from '@tapetree/session/util/listeners'
 import type { GateSandbox } from '../permissions/gate.ts'
 import { outputOf } from '../run/tool-results.ts'
-import { allTools } from '../tools/builtin/all-tools.ts'
+import { allTools, needsFiles } from '../tools/builtin/all-tools.ts'
 import type { CommandSandbox } from '../tools/commands/command.ts'
 import {
   SessionSuspended,
   type Access,
   type BoxKind,
+  type StartDetails,
   type Tool,
   type ToolContext,
   type ToolOutput,
@@ -51,6 +52,8 @@ const texts = {
     `It was started on another tool host (${host}), so its outcome is unknown. It may have taken effect; it was not run again.`,
   notAnObject: 'The input must be an object.',
   noShell: 'The tool host runs no commands.',
+  silent: (host: string) =>
+    `The tool host ${host} did not answer in time. It may have taken effect; it was not run again.`,
   noImage: '(The tool host did not send this image.)',
   wandering: 'The files of this call changed while it was being allowed, so nothing was done. Try again.',
 }
@@ -58,6 +61,11 @@ const texts = {
 /** More live output of one call than this is left out on the screens. The result is not affected. */
 const maxLiveOutput = 1024 * 1024
 const maxReadmissions = 3
+/** More questions of one call about hosts are not asked: at once, and in total. */
+const maxOpenQuestions = 16
+const maxQuestions = 256
+/** How long a host has to return what a call did that is over its deadline. */
+const graceMs = 5000
 
 /**
  * The tools of a session that works in a folder of another machine. A call is sent once it is in the log, and is attached to again
@@ -122,12 +130,16 @@ export class RemoteWorkspace {
     }
   }
 
+  /** Only tools for files and commands: a host must not take the place of a tool that works beside the model. */
   tools(): Tool[] {
     const { sandbox, tools = [] } = this.#described ?? {}
-    const known = new Map(
-      allTools(sandbox === undefined ? {} : { bash: { sandbox: elsewhere } }).map((tool) => [tool.name, tool]),
-    )
-    return tools.map((tool) => this.#tool(tool, known.get(tool.name)))
+    const offered = new Map(tools.map((tool) => [tool.name, tool]))
+    return allTools(sandbox === undefined ? {} : { bash: { sandbox: elsewhere } })
+      .filter(({ name }) => needsFiles(name))
+      .flatMap((known) => {
+        const described = offered.get(known.name)
+        return described ? [this.#tool(described, known)] : []
+      })
   }
 
   /** Runs a command that the user typed. The host judges it; the gate of the session is not asked. */
@@ -154,8 +166,8 @@ export class RemoteWorkspace {
   }
 
   /** `known`: our own tool of the same name. It predicts what the call will touch; the host does nothing if that is wrong. */
-  #tool(described: HostedWorkspace['tools'][number], known: Tool | undefined): Tool {
-    const { name, description, inputSchema, readOnly, deadlineMs } = described
+  #tool({ description, inputSchema }: HostedWorkspace['tools'][number], known: Tool): Tool {
+    const { name, readOnly, deadlineMs } = known
     const { hostId } = this.reference
     return {
       name,
@@ -164,23 +176,26 @@ export class RemoteWorkspace {
       readOnly,
       // The host knows what became of it.
       replay: 'reattach',
-      deadlineMs: deadlineMs ?? Infinity,
+      // Its deadline does not count the time while the host is away.
+      deadlineMs: Infinity,
       check: (input, place) => {
         if (!isObject(input)) return texts.notAnObject
-        const checked = known?.check(input, place)
+        const checked = known.check(input, place)
         if (typeof checked === 'string') return checked
-        const access = checked?.access ?? [{ type: 'tool', name, readOnly }]
+        const { access } = checked
         const id = newId()
         const call = (callId: string, context: ToolContext): Promise<ToolOutput> =>
-          this.#call({ id: callId, tool: name, input, access }, context)
+          this.#call({ id: callId, tool: name, input, access }, { context, deadlineMs })
         return {
           access,
-          start: () => ({ host: hostId, spool: id }),
+          start: ({ box }) => ({ host: hostId, spool: id, ...(box && { sandbox: this.#sandboxOf(box) }) }),
           run: (context) => call(id, context),
           reattach: async (start, context) => {
             const { host = '', spool = '' } = start
             if (host !== hostId) return { content: texts.unknown(host), isError: true }
-            return call(spool, context)
+            // If the call has never reached the host, it starts now.
+            const box = boxOf(start)
+            return call(spool, { ...context, ...(box && { box }) })
           },
           settled: async ({ spool = '' }, { sessionId }) =>
             this.channel.send({ type: 'settled', id: spool, session: sessionId }),
@@ -189,20 +204,27 @@ export class RemoteWorkspace {
     }
   }
 
+  /** For the log: the sandbox of the host in which the gate has allowed a command. */
+  #sandboxOf(box: BoxKind): NonNullable<StartDetails['sandbox']> {
+    const writable = box === 'read-only' ? [] : [this.reference.folder]
+    return { backend: 'tool-host', writable, hosts: [], home: 'unknown' }
+  }
+
   async #call(
     { id, tool, input, access }: Pick<CallRequest, 'id' | 'tool' | 'input'> & { access: readonly Access[] },
-    context: ToolContext,
+    { context, deadlineMs }: { context: ToolContext; deadlineMs: number },
   ): Promise<ToolOutput> {
     let judged = access
     let box: BoxKind | undefined = context.box
     for (let asked = 0; ; asked++) {
       const { sessionId: session, runId: run, callId: call } = context
-      const workspace = this.reference.name
+      const { name: workspace, hostName } = this.reference
       const end = await new RemoteCall(this.channel, {
         ...{ type: 'call', id, session, run, call, workspace, tool, input, judged: [...judged], from: 0 },
         ...(box && { box }),
         ...(context.model && { model: context.model }),
-      }).end(context)
+      }).end(context, deadlineMs)
+      if (end.type === 'silent') return { content: texts.silent(hostName), isError: true }
       if (end.type === 'done') return deliver(end.outcome, context)
       if (end.type === 'refused') return { content: end.reason, isError: true }
       if (asked === maxReadmissions) return { content: texts.wandering, isError: true }
@@ -222,22 +244,42 @@ class RemoteCall {
   readonly #request: CallRequest
   /** The characters of its output that were shown. */
   #shown = 0
+  readonly #questions = new Set<number>()
+  #asked = 0
 
   constructor(channel: HostChannel, request: CallRequest) {
     this.#channel = channel
     this.#request = request
   }
 
-  async end(context: ToolContext): Promise<CallEnd> {
-    const { signal } = context
+  /** `silent`: the host can be reached and does not answer. */
+  async end(context: ToolContext, deadlineMs: number): Promise<CallEnd | { type: 'silent' }> {
+    const { signal, clock } = context
     const over = new AbortController()
     return new Promise((resolve, reject) => {
+      let counting = new AbortController()
+      const count = (): void => {
+        counting.abort()
+        counting = new AbortController()
+        if (deadlineMs === Infinity || !this.#channel.hello) return
+        const giveUp = async (still: AbortSignal): Promise<void> => {
+          await clock.wait(deadlineMs, still)
+          this.#channel.send({ type: 'cancel', id: this.#request.id })
+          await clock.wait(graceMs, still)
+          finish()
+          resolve({ type: 'silent' })
+        }
+        // Another outcome came first.
+        giveUp(counting.signal).catch(() => undefined)
+      }
       const finish = (): void => {
         stopListening()
         over.abort()
+        counting.abort()
         signal.removeEventListener('abort', stop)
       }
       const stopListening = this.#channel.subscribe((event) => {
+        if (event.type !== 'message') count()
         if (event.type === 'up') this.#send(signal)
         if (event.type !== 'message' || !('id' in event.message) || event.message.id !== this.#request.id) return
         const { message } = event
@@ -272,13 +314,14 @@ class RemoteCall {
         this.#send(signal)
       }
       signal.addEventListener('abort', stop, { once: true })
+      count()
       this.#send(signal)
     })
   }
 
   #send({ aborted, reason }: AbortSignal): void {
     if (!this.#channel.hello || (aborted && reason instanceof SessionSuspended)) return
-    this.#channel.send({ ...this.#request, from: this.#shown })
+    this.#channel.send({ ...this.#request, from: this.#shown, ...(aborted && { isStopped: true }) })
     if (aborted) this.#channel.send({ type: 'cancel', id: this.#request.id })
   }
 
@@ -295,7 +338,11 @@ class RemoteCall {
     context: ToolContext,
     over: AbortSignal,
   ): Promise<void> {
+    if (this.#questions.has(question) || this.#questions.size >= maxOpenQuestions || this.#asked >= maxQuestions) return
+    this.#asked++
+    this.#questions.add(question)
     const verdict = await context.reach({ host, port }, over).catch(() => undefined)
+    this.#questions.delete(question)
     if (over.aborted) return
     this.#channel.send({
       ...{ type: 'reached', id, question },
@@ -304,6 +351,10 @@ class RemoteCall {
       }),
     })
   }
+}
+
+function boxOf({ sandbox }: StartDetails): BoxKind | undefined {
+  return sandbox && (sandbox.writable.length === 0 ? 'read-only' : 'writable')
 }
 
 /** What the call left goes into the log before its result. */

@@ -15,11 +15,12 @@ import { createRedactor } from '@tapetree/redact'
 import { newId } from '@tapetree/session'
 import { afterAll, afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { canary } from '../testing/canary.ts'
+import { FakeClock } from '../testing/fake-clock.ts'
 import { testContext, type TestContext, type TestContextOptions } from '../testing/tool-context.ts'
 import { dismissSupervisor } from '../tools/commands/supervisor-process.ts'
-import type { CheckedCall, ToolOutput } from '../tools/tool.ts'
-import type { HostRequest } from './messages.ts'
-import { RemoteWorkspace } from './remote-workspace.ts'
+import type { CheckedCall, StartDetails, ToolOutput } from '../tools/tool.ts'
+import { hostMessage, parseMessage, type HostedWorkspace, type HostHello, type HostRequest } from './messages.ts'
+import { RemoteWorkspace, type ChannelEvent, type HostChannel } from './remote-workspace.ts'
 import { MemoryChannel } from './testing/memory-channel.ts'
 import { ToolHost, type ToolHostOptions } from './tool-host.ts'
 
@@ -320,7 +321,128 @@ describe('a host', () => {
   })
 })
 
+describe('a call that is over before it starts', () => {
+  const over = AbortSignal.abort()
+
+  test('does not start: its run was stopped while the host was away', async () => {
+    const host = await openHost()
+    channel.connect(host)
+    const remote = await workspace()
+    channel.cut()
+    const stop = new AbortController()
+    const output = call(remote, 'write', { path: 'a.txt', content: 'made\n' }, contextIn({ signal: stop.signal }))
+    stop.abort()
+    channel.connect(host)
+    expect(await output).toMatchObject({ content: expect.stringContaining('did not start'), isError: true })
+    expect(existsSync(join(folder, 'a.txt'))).toBe(false)
+  })
+
+  test('is still attached to if it had started', async () => {
+    const remote = await openWorkspace()
+    const checked = check(remote, 'write', { path: 'a.txt', content: 'made\n' })
+    const context = contextIn()
+    const output = await checked.run(context)
+    expect(await checked.run({ ...context, signal: over })).toEqual(output)
+  })
+
+  test('can start later if only the process of the host ends', async () => {
+    const host = await openHost()
+    channel.connect(host)
+    const remote = await workspace()
+    const output = call(remote, 'bash', { command: 'echo x >> ledger; exit 3' })
+    await expect.poll(() => host.running).toBe(1)
+    channel.cut()
+    await host.close()
+    channel.connect(await openHost())
+    expect(await output).toMatchObject({ exitCode: 3 })
+    expect(readFileSync(join(folder, 'ledger'), 'utf8')).toBe('x\n')
+  })
+})
+
+describe('the deadline of a call', () => {
+  test('does not count the time while the host is away', async () => {
+    const host = await openHost()
+    channel.connect(host)
+    const remote = await workspace()
+    writeFileSync(join(folder, 'a.txt'), 'one\n')
+    channel.cut()
+    const clock = new FakeClock()
+    const { deadlineMs } = remote.tools().find(({ name }) => name === 'read') ?? {}
+    expect(deadlineMs).toBe(Infinity)
+    const output = call(remote, 'read', { path: 'a.txt' }, contextIn({ clock }))
+    clock.advance(24 * 60 * 60 * 1000)
+    channel.connect(host)
+    expect(await output).toMatchObject({ content: '1\tone' })
+  })
+
+  test('ends the wait for a host that is there and does not answer', async () => {
+    const host = await openHost()
+    channel.connect(host)
+    const remote = await workspace()
+    const clock = new FakeClock()
+    channel.isDeaf = true
+    const output = call(remote, 'read', { path: 'a.txt' }, contextIn({ clock }))
+    clock.advance(24 * 60 * 60 * 1000)
+    await expect.poll(() => requestsOf('cancel').length).toBe(1)
+    expect(await clock.waited()).toBe(5000)
+    clock.advance(5000)
+    expect(await output).toMatchObject({ content: expect.stringContaining('did not answer'), isError: true })
+  })
+})
+
 describe('the ceiling of a host', () => {
+  test('keeps commands without a sandbox from showing files outside of the folder', async () => {
+    writeFileSync(join(root, 'outside.txt'), 'x')
+    writeFileSync(join(folder, 'inside.txt'), 'y')
+    symlinkSync(join(root, 'outside.txt'), join(folder, 'link.txt'))
+    const remote = await openWorkspace({ mode: 'accept-edits' })
+    const refused = { content: expect.stringContaining('It offers only what is in'), isError: true }
+    for (const command of ['cat ../outside.txt', 'cat link.txt', 'cat *.txt', 'head -1 /etc/passwd', 'grep x ../*']) {
+      expect(await call(remote, 'bash', { command })).toEqual(refused)
+    }
+    for (const command of ['cat inside.txt', 'grep -r y .', 'cat i*.txt']) {
+      expect(await call(remote, 'bash', { command })).toMatchObject({ content: expect.stringContaining('y') })
+    }
+  })
+
+  test('holds for a call that starts again because the first process of the host was interrupted', async () => {
+    writeFileSync(join(root, 'outside.txt'), 'x')
+    writeFileSync(join(folder, 'a.txt'), 'y')
+    const remote = await openWorkspace({ mode: 'accept-edits' })
+    const checked = check(remote, 'read', { path: 'a.txt' })
+    const context = contextIn()
+    const { spool = '' } = (await checked.start?.(context)) ?? {}
+    expect(await checked.run(context)).toMatchObject({ content: '1\ty' })
+    // The result was not kept, as on a full disk.
+    rmSync(join(root, 'data', 'calls', context.sessionId, spool, 'done'))
+    rmSync(join(folder, 'a.txt'))
+    symlinkSync(join(root, 'outside.txt'), join(folder, 'a.txt'))
+    expect(await checked.run(context)).toMatchObject({ content: expect.stringContaining('does not allow') })
+  })
+
+  test('decides which hosts a command in the sandbox reaches, whatever the service says', async () => {
+    const sandbox = { folder: join(root, 'sandbox'), own: [join(root, 'own')] }
+    const remote = await openWorkspace({ mode: 'sandboxed', sandbox })
+    const reach: TestContext['reach'] = async () => ({ type: 'allowed' })
+    const command = 'curl -sS --max-time 20 http://tapetree-unknown.example/ 2>&1'
+    const { content } = await call(remote, 'bash', { command }, contextIn({ reach }))
+    expect(channel.messages.map(({ type }) => type)).not.toContain('reach')
+    expect(content).toContain('does not allow')
+  }, 60_000)
+
+  test('and the sandbox that the service wants hold for a call that is sent only by the next server', async () => {
+    const sandbox = { folder: join(root, 'sandbox'), own: [join(root, 'own')] }
+    const remote = await openWorkspace({ mode: 'auto', sandbox })
+    const checked = check(remote, 'bash', { command: 'touch made' })
+    const context = contextIn({ box: 'read-only' })
+    const start = JSON.parse(JSON.stringify(await checked.start?.(context))) as StartDetails
+    // The first server died before it sent the call. The next one knows only what is in the log.
+    const { box: _, ...next } = context
+    await checked.reattach?.({ runId: 'run-1', callId: 'call-1', name: 'bash', ...start }, next)
+    expect(requestsOf('call')).toMatchObject([{ box: 'read-only' }])
+    expect(existsSync(join(folder, 'made'))).toBe(false)
+  })
+
   test('holds whatever the service allows', async () => {
     writeFileSync(join(root, 'outside.txt'), 'x')
     const remote = await openWorkspace({ mode: 'accept-edits' })
@@ -377,6 +499,17 @@ describe('what leaves the host', () => {
     expect(readFileSync(join(folder, 'a.txt'), 'utf8')).toContain(secret)
     rmSync(folder, { recursive: true })
   })
+
+  test('has no secrets of instructions and refusals either', async () => {
+    const secret = canary()
+    const redactor = createRedactor({ secrets: { TOKEN: secret } })
+    writeFileSync(join(folder, 'AGENTS.md'), `Use the key ${secret} for tests.`)
+    const remote = await openWorkspace({ redactor, mode: 'accept-edits' })
+    expect(remote.instructions).toMatchObject([{ text: expect.stringMatching(/^Use the key .* for tests\.$/) }])
+    await call(remote, 'bash', { command: `deploy --token=${secret}` })
+    expect(JSON.stringify(channel.messages)).not.toContain(secret)
+    rmSync(folder, { recursive: true })
+  })
 })
 
 describe('a hostile service', () => {
@@ -403,5 +536,55 @@ describe('a hostile service', () => {
     channel.send({ ...base, id: newId(), workspace: 'app', tool: 'read' })
     expect(await channel.next('elsewhere')).toMatchObject({ access: [{ type: 'read', path: join(folder, 'a') }] })
     expect(channel.messages.map(({ type }) => type)).toEqual(['hello', 'refused', 'refused', 'elsewhere'])
+  })
+})
+
+describe('a hostile host', () => {
+  const connectLiar = (hello: Partial<HostHello>): { say: (message: unknown) => void; remote: RemoteWorkspace } => {
+    const listeners = new Set<(event: ChannelEvent) => void>()
+    const described = { name: 'app', folder, mode: 'auto', instructions: [], tools: [tool('bash')] }
+    const liar: HostChannel = {
+      hello: { id: 'host-1', name: 'liar', platform: 'linux', workspaces: [described], ...hello },
+      send: (request) => channel.requests.push(request),
+      subscribe: (listener) => {
+        listeners.add(listener)
+        return () => listeners.delete(listener)
+      },
+    }
+    const reference = { name: 'app', hostId: 'host-1', hostName: 'liar', folder, platform: 'linux' }
+    const say = (message: unknown): void => {
+      const parsed = parseMessage(hostMessage, JSON.stringify(message))
+      if (parsed) for (const listener of listeners) listener({ type: 'message', message: parsed })
+    }
+    return { say, remote: new RemoteWorkspace(reference, liar) }
+  }
+  const tool = (name: string): HostedWorkspace['tools'][number] => ({
+    ...{ name, description: '', inputSchema: {}, readOnly: true, deadlineMs: null },
+  })
+
+  test('cannot offer tools in place of those of the server', async () => {
+    const tools = [tool('bash'), tool('bash'), tool('fetch'), tool('task'), tool('mcp__mail__send'), tool('read')]
+    const { remote } = connectLiar({
+      workspaces: [{ name: 'app', folder, mode: 'auto', instructions: [], tools }],
+    })
+    expect(remote.tools().map(({ name }) => name)).toEqual(['read', 'bash'])
+  })
+
+  test('cannot flood the user with questions about hosts', async () => {
+    const { remote, say } = connectLiar({})
+    let open = 0
+    const reach: TestContext['reach'] = () => {
+      open++
+      return new Promise(() => undefined)
+    }
+    const output = call(remote, 'bash', { command: 'true' }, contextIn({ reach }))
+    const [{ id } = { id: '' }] = requestsOf('call') as { id: string }[]
+    for (let question = 0; question < 1000; question++) {
+      say({ type: 'reach', id, question, host: `${question}.example`, port: 443 })
+      say({ type: 'reach', id, question: 1, host: `${question}.example`, port: 443 })
+    }
+    say({ type: 'done', id, outcome: { output: 'done', records: [], blobs: [] } })
+    await output
+    expect(open).toBeLessThanOrEqual(32)
   })
 })

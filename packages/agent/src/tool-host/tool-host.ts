@@ -10,12 +10,14 @@ import { systemClock, type Clock } from '@tapetree/session/util/wait'
 import { SessionSandbox } from '../sandbox/session-sandbox.ts'
 import { judgeCall } from '../permissions/judge-call.ts'
 import type { PermissionMode } from '../permissions/modes.ts'
+import { exactPath, meetsBelow } from '../permissions/paths/path-pattern.ts'
 import type { Rule } from '../permissions/rules.ts'
+import { readCommandLine } from '../permissions/shell/command-reader.ts'
 import { loadInstructions } from '../resources/instructions.ts'
 import { Sandbox, sandboxFolder, type SandboxPlace } from '../sandbox/sandbox.ts'
 import { allTools, needsFiles } from '../tools/builtin/all-tools.ts'
 import { Jobs } from '../tools/commands/jobs.ts'
-import { SessionSuspended, type BoxKind, type Tool } from '../tools/tool.ts'
+import { SessionSuspended, type Access, type BoxKind, type Tool } from '../tools/tool.ts'
 import { FileTransfers } from './file-transfers.ts'
 import { HostFiles } from './host-files.ts'
 import { HostJobs } from './host-jobs.ts'
@@ -106,7 +108,7 @@ export class ToolHost {
     this.#options = options
     this.#workspaces = workspaces
     this.#journal = new CallJournal(join(options.dataFolder, 'calls'))
-    this.#redactor = options.redactor ?? createRedactor(defaultPolicy())
+    this.#redactor = redactorOf(options)
     const storesFolder = join(options.dataFolder, 'files')
     const filesOf = (workspace: Workspace): HostFiles =>
       new HostFiles({
@@ -145,7 +147,9 @@ export class ToolHost {
         name: options.name ?? hostname(),
         platform: process.platform,
         workspaces: await Promise.all(
-          [...workspaces.values()].map((workspace) => workspace.describe(options.sharesFiles ?? true)),
+          [...workspaces.values()].map((workspace) =>
+            workspace.describe({ sharesFiles: options.sharesFiles ?? true, redactor: redactorOf(options) }),
+          ),
         ),
       }
       const host = new ToolHost(options, { hello, workspaces, lock })
@@ -220,7 +224,10 @@ export class ToolHost {
 
   #call(request: CallRequest, link: HostLink): void {
     const running = this.#calls.get(request.id)
-    if (running) return running.join(link, request.from)
+    if (running) {
+      if (request.isStopped) running.stop()
+      return running.join(link, request.from)
+    }
     if (this.#calls.size >= maxAsked || this.#closing.signal.aborted) return
     const isBusy = this.#calls.size >= maxCalls
     const call = this.#open(request)
@@ -240,7 +247,7 @@ export class ToolHost {
       .catch((error: unknown) => {
         // What fails has not begun.
         if (!(error instanceof SessionSuspended))
-          return { type: 'refused', id, reason: hostTexts.failed(error) } as const
+          return { type: 'refused', id, reason: this.#redactor.text(hostTexts.failed(error)) } as const
         return undefined
       })
       .then((end) => {
@@ -351,7 +358,7 @@ class Workspace {
     return judgeCall(call, { ...policy, hasSandbox: this.sandbox !== undefined }).effect === 'allow'
   }
 
-  async describe(sharesFiles: boolean): Promise<HostedWorkspace> {
+  async describe({ sharesFiles, redactor }: { sharesFiles: boolean; redactor: Redactor }): Promise<HostedWorkspace> {
     const { name, folder, mode, sandbox } = this
     const { instructions } = await loadInstructions([{ folder, source: 'project', within: folder }])
     const session = new WorkspaceSession({ id: 'none', localFolder: '' }, this, createRedactor())
@@ -367,7 +374,7 @@ class Workspace {
         readOnly,
         deadlineMs: deadlineMs === Infinity ? null : deadlineMs,
       })),
-      instructions: instructions.map(({ path, text }) => ({ path, text })),
+      instructions: instructions.map(({ path, text }) => ({ path, text: redactor.text(text) })),
       sharesFiles,
     }
   }
@@ -403,7 +410,7 @@ class WorkspaceSession implements HostedSession {
 
   async judge({ tool, access, box: wanted }: JudgedCall): ReturnType<HostedSession['judge']> {
     const { mode, rules, folder, home, sandbox } = this.#workspace
-    const outside = access.find(
+    const outside = access.some(
       (each) => (each.type === 'read' || each.type === 'write') && !isInside(each.path, folder),
     )
     // In mode auto, commands reach everything anyway.
@@ -419,7 +426,12 @@ class WorkspaceSession implements HostedSession {
       },
     )
     if (judgement.effect !== 'allow') return { refused: `The tool host does not allow this. ${judgement.reason}` }
-    const isCommand = access.some(({ type }) => type === 'command')
+    const commands = access.filter((each) => each.type === 'command')
+    const isCommand = commands.length > 0
+    // In the sandbox of this host, the sandbox is the boundary. Rules alone let a command show every file that may not have a secret.
+    if (mode !== 'auto' && !judgement.box && commands.some((each) => readsOutside(each, { folder, home }))) {
+      return { refused: hostTexts.outside(folder) }
+    }
     const box = isCommand ? narrower(judgement.box, wanted) : undefined
     if (box && !sandbox) return { refused: 'The tool host has no sandbox, and this may run only in one.' }
     return box ? { box } : {}
@@ -428,6 +440,24 @@ class WorkspaceSession implements HostedSession {
   async close(): Promise<void> {
     await this.#sandbox?.close()
   }
+}
+
+/** Whether a command names a file outside of the folder to show it. Links count as the files to which they lead. */
+function readsOutside(
+  { command, cwd }: Extract<Access, { type: 'command' }>,
+  { folder, home }: { folder: string; home: string },
+): boolean {
+  const place = exactPath(folder)
+  const { reads } = readCommandLine(command, { cwd, home })
+  return reads.some(({ real }) => {
+    const start = real.slice(0, place.length)
+    const isExact = start.every((part) => part !== '**' && part.tokens.every((token) => typeof token === 'string'))
+    return !isExact || !meetsBelow(start, place)
+  })
+}
+
+function redactorOf({ redactor }: ToolHostOptions): Redactor {
+  return redactor ?? createRedactor(defaultPolicy())
 }
 
 function narrower(first: BoxKind | undefined, second: BoxKind | undefined): BoxKind | undefined {

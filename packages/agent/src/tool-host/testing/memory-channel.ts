@@ -17,6 +17,8 @@ export class MemoryChannel implements HostChannel {
   /** What was sent and received, in order. */
   readonly requests: HostRequest[] = []
   readonly messages: HostMessage[] = []
+  /** The host is there and takes nothing. */
+  isDeaf = false
   readonly #listeners = new Listeners<ChannelEvent>()
   #link: { link: HostLink; host: ToolHost } | undefined
 
@@ -44,7 +46,7 @@ export class MemoryChannel implements HostChannel {
 
   sendText(text: string): void {
     const { link, host } = this.#link ?? {}
-    if (link) queueMicrotask(() => host?.take(text, link))
+    if (link && !this.isDeaf) queueMicrotask(() => host?.take(text, link))
   }
 
   subscribe(listener: (event: ChannelEvent) => void): () => void {
