@@ -174,6 +174,31 @@ test('files and commands that the agent asks for go through our tools and the ga
   ])
 })
 
+test('a turn may have any number of terminals one after the other', async () => {
+  const live = await open()
+  await prompt(live, ...Array.from({ length: 34 }, (): AgentStep => ({ do: 'run', command: 'true' })))
+  expect(await idle(live)).toEqual([...run, `assistant: ${'[0: ]'.repeat(34)}`, 'run_end completed'])
+})
+
+test.each([
+  { outputByteLimit: 0, output: '' },
+  { outputByteLimit: 6, output: '€b' },
+])('a terminal keeps the last $outputByteLimit bytes, in whole characters', async ({ outputByteLimit, output }) => {
+  const live = await open()
+  await prompt(live, { do: 'run', command: "printf 'a€€b'", outputByteLimit })
+  expect((await idle(live))[1]).toBe(`assistant: [0: ${output}]`)
+})
+
+test('a steer withdraws the question whether a terminal may run its command', async () => {
+  const live = await open(asking)
+  await prompt(live, { do: 'run', command: 'touch made.txt' })
+  await vi.waitFor(() => expect(live.session.pendingPermissions).toHaveLength(1), patiently)
+  await live.perform('s', 'me', { op: 'steer', args: { text: steps(say('Otherwise.')) } })
+  const log = await idle(live)
+  expect(log).toContain('permission_result cancelled')
+  expect(log.slice(-2)).toEqual(['assistant: Otherwise.', 'run_end completed'])
+})
+
 test('a write that the gate does not allow is an error for the agent', async () => {
   const gate = { admit: () => Promise.resolve({ type: 'denied' as const, reason: 'Not here.' }) }
   const live = await open({ gate })

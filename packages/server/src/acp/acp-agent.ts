@@ -55,7 +55,7 @@ export class AcpAgent implements ForeignAgent {
   #starting: Promise<Started> | undefined
   #session: OpenedSession | undefined
   #commands: readonly { name: string; description: string }[] = []
-  #isClosed = false
+  readonly #closing = new AbortController()
 
   constructor(options: AcpAgentOptions) {
     this.#options = options
@@ -93,13 +93,14 @@ export class AcpAgent implements ForeignAgent {
 
   /** Ends the agent. */
   async close(): Promise<void> {
-    this.#isClosed = true
+    this.#closing.abort()
     const started = await this.#starting?.catch(() => undefined)
     await started?.connection.end('The session was closed.')
   }
 
   async #connected(run: ForeignRun): Promise<Started> {
-    const known = await this.#starting?.catch(() => undefined)
+    const known = await untilAborted(this.#starting?.catch(() => undefined) ?? Promise.resolve(undefined), run.signal)
+    await untilAborted(known?.connection.idle ?? Promise.resolve(), run.signal)
     if (!known || known.connection.isGone) this.#starting = this.#start()
     const starting = this.#starting
     try {
@@ -114,18 +115,19 @@ export class AcpAgent implements ForeignAgent {
 
   async #start(): Promise<Started> {
     const { name, program, cwd, box, folders = [] } = this.#options
-    if (this.#isClosed) throw new Error(`The agent ${name} was closed.`)
+    const { signal } = this.#closing
+    if (signal.aborted) throw new Error(`The agent ${name} was closed.`)
     const boxed = await box?.({ type: 'agent', name, cwd, folders: folders.filter((folder) => existsSync(folder)) })
     const { command: file, args, env } = program
     const connection = await AgentConnection.start({
       name,
       program: { ...inBox({ file, args, env }, boxed), cwd },
+      signal,
       onUpdate: (given) => {
         const update = readUpdate(given)
         if (update?.type === 'commands') this.#setCommands(update.commands)
       },
     })
-    if (this.#isClosed) await connection.end('The session was closed.')
     return { connection, isBoxed: boxed !== undefined }
   }
 
@@ -145,7 +147,7 @@ export class AcpAgent implements ForeignAgent {
       const id = await untilAborted(connection.newSession(cwd), run.signal)
       await run.append({
         type: 'custom',
-        custom: { customType: sessionEntry, data: { agent: this.name, sessionId: id } },
+        custom: { customType: sessionEntry, data: { agent: this.name, sessionId: id, of: run.session.id } },
       })
       this.#session = { id, connection, knownUntil: run.head }
       return { id, isNew: true }
@@ -173,16 +175,20 @@ async function isKnown(knownUntil: string | null, { head, session }: ForeignRun)
   return true
 }
 
-/** The newest session of the agent on the path, unless the conversation went back or was compacted since: the agent does not know that. */
+/**
+ * The newest session of the agent on the path, unless the conversation went back or was compacted since: the agent does not know that. A
+ * copy of a session does not share it, because it would know what was said in the other one.
+ */
 async function recordedSession(agent: string, session: Session): Promise<string | undefined> {
   const path = await session.getContextPath()
   const newest = path.findLast((entry) => entry.type === 'custom' && entry.custom.customType === sessionEntry)
-  if (newest?.type !== 'custom' || newest.custom.data['agent'] !== agent) return undefined
+  if (newest?.type !== 'custom') return undefined
+  const { agent: name, sessionId, of } = newest.custom.data
+  if (name !== agent || of !== session.id) return undefined
   for await (const stored of session.lines({ after: newest.seq })) {
     if (stored.type !== 'line' || !/"type":"(leaf|compaction|branch_summary)"/.test(stored.text)) continue
     const { type } = fromDisk(JSON.parse(stored.text) as DiskLine, stored.seq)
     if (type === 'leaf' || type === 'compaction' || type === 'branch_summary') return undefined
   }
-  const { sessionId } = newest.custom.data
   return typeof sessionId === 'string' ? sessionId : undefined
 }

@@ -132,6 +132,34 @@ test('a server that shuts down leaves the run open, and the next one resumes it'
   expect(await promptsOf(folder)).toHaveLength(1)
 })
 
+test('the slash commands that an agent announces while its session is loaded are known', async () => {
+  const first = await serve()
+  await prompt(first.live, say('One.'))
+  await idle(first.live)
+  await first.close()
+  const { live } = await serve({}, first.live.session.id)
+  await prompt(live, say('Two.'))
+  await idle(live)
+  expect(await promptsOf(folder)).toHaveLength(1)
+  expect(live.driver.slashCommands()).toMatchObject([{ name: 'review' }])
+})
+
+test('a copy of a session has a session of the agent of its own', async () => {
+  const { live } = await serve()
+  await prompt(live, say('One.'))
+  await idle(live)
+  const copy = await live.session.copyAll()
+  await prompt(live, say('Two.'))
+  await idle(live)
+  const { live: other } = await serve({}, copy)
+  await prompt(other, say('Three.'))
+  await idle(other)
+  const told = (await promptsOf(folder)).flat().find((each) => each.includes('Three.')) ?? ''
+  expect(await promptsOf(folder)).toHaveLength(2)
+  expect(told).toContain('assistant: One.')
+  expect(told).not.toContain('Two.')
+})
+
 test('a run that a dead server left open is resumed by the next one, with the session of the agent', async () => {
   const owner = fileURLToPath(new URL('testing/doomed-owner.ts', import.meta.url))
   const child = fork(owner, [folder], { execArgv: ['-C', '@tapetree/source'], stdio: 'inherit' })
@@ -170,6 +198,7 @@ test('a cancel of a run that a dead server left open ends its calls without star
 test('updates that come late, or have the wrong ids, are dropped', async () => {
   const { live } = await serve()
   const said = (text: string): object => ({ sessionUpdate: 'agent_message_chunk', content: { type: 'text', text } })
+  const last = { name: 'last', description: 'Arrives after all others' }
   await prompt(
     live,
     { do: 'update', update: said('of another session'), sessionId: 'other' },
@@ -182,6 +211,7 @@ test('updates that come late, or have the wrong ids, are dropped', async () => {
     say('Now.'),
     { do: 'late', update: said('late') },
     { do: 'late', update: { sessionUpdate: 'tool_call', toolCallId: '9', title: 'late' } },
+    { do: 'late', update: { sessionUpdate: 'available_commands_update', availableCommands: [last] } },
   )
   const expected = [
     'run_start',
@@ -195,7 +225,7 @@ test('updates that come late, or have the wrong ids, are dropped', async () => {
     'run_end completed',
   ]
   expect(await idle(live)).toEqual(expected)
-  // By then, what came late has arrived.
+  await vi.waitFor(() => expect(live.driver.slashCommands()).toEqual([last]), patiently)
   await prompt(live, change('1', { status: 'completed' }), say('Then.'))
   expect(await idle(live)).toEqual([...expected, 'run_start', 'assistant: Then.', 'run_end completed'])
 })
@@ -225,6 +255,34 @@ test('an agent that floods a turn is stopped, and the run says so', async () => 
   const log = await idle(live)
   expect(log.slice(-2)).toEqual(['error flood', 'run_end failed'])
   expect(log.join('').length).toBeLessThan(20 * 1024 * 1024)
+})
+
+test('what an agent says after its turn was stopped by a limit is not taken for the next turn', async () => {
+  const { live } = await serve()
+  await prompt(live, { do: 'flood', count: 40, size: 1024 * 1024 })
+  await idle(live)
+  await prompt(live, say('Then.'))
+  expect((await idle(live)).slice(-3)).toEqual(['run_start', 'assistant: Then.', 'run_end completed'])
+})
+
+test('an agent that goes on after its turn was stopped by a limit is ended', async () => {
+  const clock = new FakeClock()
+  const { live } = await serve({ clock })
+  await prompt(live, { do: 'flood', count: 20, size: 1024 * 1024 }, hang)
+  await idle(live)
+  await prompt(live, say('Again.'))
+  await vi.waitFor(async () => {
+    clock.advance(5000)
+    expect((await logged(live)).at(-2)).toBe('assistant: Again.')
+  }, patiently)
+})
+
+test('a session is closed at once while its agent does not answer to initialize', async () => {
+  const { live, close } = await serve({ script: 'setInterval(() => 0, 1000)' })
+  await prompt(live, say('Never.'))
+  const begun = performance.now()
+  await close()
+  expect(performance.now() - begun).toBeLessThan(10_000)
 })
 
 test('answers to questions that nobody asked are dropped, and nothing is written about them', async () => {

@@ -16,6 +16,7 @@ import type * as AcpSdk from '@agentclientprotocol/sdk/unstable'
 import { OwnProcess, type OwnProcessOptions } from '@tapetree/agent/foreign'
 import { settledWithin } from '@tapetree/session/util/deadline'
 import { isObject } from '@tapetree/session/util/json'
+import type { Clock } from '@tapetree/session/util/wait'
 import { Writable } from 'node:stream'
 
 /** What a turn offers to its agent. */
@@ -40,8 +41,12 @@ export interface AgentConnectionOptions {
   program: OwnProcessOptions
   /** Called for updates outside of a turn, which only tell about the state of a session. */
   onUpdate: (update: unknown) => void
+  /** Ends the agent, also while it is being started. */
+  signal: AbortSignal
 }
 
+/** An agent that does not end its turn in this time after a cancel is ended itself. */
+export const cancelMs = 10_000
 /** A larger message ends the connection. */
 const maxMessageBytes = 16 * 1024 * 1024
 /** Some agents download their parts when they start. */
@@ -66,11 +71,10 @@ export class AgentConnection {
   readonly #sdk: Sdk
   readonly #onUpdate: AgentConnectionOptions['onUpdate']
   #turn: { client: TurnClient; sessionId: string } | undefined
-  /** Updates of a session that is being loaded repeat what is in the log. */
-  #isLoading = false
   /** Set while a prompt has no answer. Updates after the answer are late. */
   #promptId: JsonRpcId | undefined
   #reason: string | undefined
+  #idle: Promise<void> = Promise.resolve()
   /** Resolves when everything that the agent wrote has been taken. */
   readonly #read = Promise.withResolvers<void>()
   capabilities: NonNullable<InitializeResponse['agentCapabilities']> = {}
@@ -93,7 +97,12 @@ export class AgentConnection {
 
   /** Starts the agent. Rejects with `AgentGone`. */
   static async start(options: AgentConnectionOptions): Promise<AgentConnection> {
+    const { signal } = options
     const connection = new AgentConnection(await import('@agentclientprotocol/sdk/unstable'), options)
+    const end = (): void => void connection.end('The session was closed.')
+    signal.addEventListener('abort', end, { once: true })
+    void connection.#process.ended.then(() => signal.removeEventListener('abort', end))
+    if (signal.aborted) end()
     try {
       await connection.#initialize()
       return connection
@@ -118,21 +127,18 @@ export class AgentConnection {
     return sessionId
   }
 
-  /** Whether it knows the session again. What it tells of it is dropped. */
+  /** Whether it knows the session again. What it tells of the conversation is dropped: it is in the log. */
   async reopenSession(sessionId: string, cwd: string): Promise<boolean> {
     const { session } = this.#sdk.methods.agent
     const { loadSession, sessionCapabilities } = this.capabilities
     const method = sessionCapabilities?.resume ? session.resume : loadSession ? session.load : undefined
     if (method === undefined) return false
-    this.#isLoading = true
     try {
       await this.#ask(this.#connection.agent.request(method, { sessionId, cwd, mcpServers: [] }))
       return true
     } catch (error) {
       if (this.isGone) throw error
       return false
-    } finally {
-      this.#isLoading = false
     }
   }
 
@@ -154,6 +160,19 @@ export class AgentConnection {
   cancel(sessionId: string): void {
     const { session } = this.#sdk.methods.agent
     this.#connection.agent.notify(session.cancel, { sessionId }).catch(() => undefined)
+  }
+
+  /** Resolves when no prompt that was abandoned is under way. */
+  get idle(): Promise<void> {
+    return this.#idle
+  }
+
+  /** Cancels a prompt whose answer nobody waits for. Without an answer in time, the agent is ended. */
+  abandon(sessionId: string, answer: Promise<unknown>, clock: Clock): void {
+    this.cancel(sessionId)
+    this.#idle = settledWithin(answer, { ms: cancelMs, clock }).then((outcome) =>
+      outcome === 'late' ? this.end('It did not end its turn when it was told to.') : undefined,
+    )
   }
 
   async #initialize(): Promise<void> {
@@ -276,13 +295,13 @@ export class AgentConnection {
     return { readable: readable.pipeThrough(received), writable: sent }
   }
 
-  /** Updates without a turn are late, or repeat the history. */
+  /** Updates without a turn are late, repeat the history, or tell about the session. */
   #take(params: unknown): void {
     if (!isObject(params)) return
     const { sessionId, update } = params
     const isOfTurn = this.#turn?.sessionId === sessionId && this.#promptId !== undefined
     if (isOfTurn) this.#turn?.client.update(update)
-    else if (!this.#isLoading) this.#onUpdate(update)
+    else this.#onUpdate(update)
   }
 }
 

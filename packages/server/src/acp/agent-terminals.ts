@@ -12,6 +12,7 @@ interface Terminal {
   text: string
   isCut: boolean
   exit: WaitForTerminalExitResponse | undefined
+  isReleased: boolean
   done: Promise<WaitForTerminalExitResponse>
   controller: AbortController
 }
@@ -28,23 +29,27 @@ export class AgentTerminals {
     this.#run = run
   }
 
-  async create(request: CreateTerminalRequest): Promise<string> {
+  /** Aborting the signal withdraws the question whether the command may start. It does not stop a command. */
+  async create(request: CreateTerminalRequest, asking: AbortSignal): Promise<string> {
     const { cwd, outputByteLimit } = request
-    if (this.#terminals.size >= maxTerminals) throw new Error(`A turn has at most ${maxTerminals} terminals.`)
+    this.#makeRoom()
     const limit = Math.min(outputByteLimit ?? defaultLimit, defaultLimit)
     const controller = new AbortController()
     const { promise: done, resolve } = Promise.withResolvers<WaitForTerminalExitResponse>()
-    const terminal: Terminal = { text: '', isCut: false, exit: undefined, done, controller }
+    const terminal: Terminal = { text: '', isCut: false, exit: undefined, isReleased: false, done, controller }
     const id = newId()
     this.#terminals.set(id, terminal)
+    const withdraw = (): void => controller.abort()
+    asking.addEventListener('abort', withdraw, { once: true })
+    if (asking.aborted) withdraw()
     try {
       const started = await this.#run.startCommand(commandLine(request), {
         cwd: cwd != null && isAbsolute(cwd) ? cwd : this.#run.cwd,
         signal: AbortSignal.any([controller.signal, this.#run.signal]),
         onOutput: (text) => {
           terminal.text += text
-          if (terminal.text.length <= limit) return
-          terminal.text = terminal.text.slice(-limit)
+          if (Buffer.byteLength(terminal.text) <= limit) return
+          terminal.text = endOf(terminal.text, limit)
           terminal.isCut = true
         },
       })
@@ -57,6 +62,8 @@ export class AgentTerminals {
     } catch (error) {
       this.#terminals.delete(id)
       throw error
+    } finally {
+      asking.removeEventListener('abort', withdraw)
     }
   }
 
@@ -75,7 +82,9 @@ export class AgentTerminals {
 
   /** Ends it, too. What it has shown stays, for the result of the call that it belongs to. */
   release(id: string): void {
-    this.#find(id).controller.abort()
+    const terminal = this.#find(id)
+    terminal.isReleased = true
+    terminal.controller.abort()
   }
 
   textOf(id: string): string | undefined {
@@ -86,11 +95,27 @@ export class AgentTerminals {
     for (const { controller } of this.#terminals.values()) controller.abort()
   }
 
+  /** Forgets what the oldest of those that were released has shown. */
+  #makeRoom(): void {
+    if (this.#terminals.size < maxTerminals) return
+    const [oldest] = [...this.#terminals].find(([, { isReleased }]) => isReleased) ?? []
+    if (oldest === undefined) throw new Error(`A turn has at most ${maxTerminals} terminals. Release one first.`)
+    this.#terminals.delete(oldest)
+  }
+
   #find(id: string): Terminal {
     const found = this.#terminals.get(id)
     if (!found) throw new Error(`There is no terminal ${id}.`)
     return found
   }
+}
+
+/** The last whole characters that fit. */
+function endOf(text: string, maxBytes: number): string {
+  const bytes = Buffer.from(text)
+  let start = Math.max(0, bytes.length - maxBytes)
+  while (((bytes[start] ?? 0) & 0xc0) === 0x80) start++
+  return bytes.toString('utf8', start)
 }
 
 /** Without arguments the command is a whole line for a shell. */

@@ -10,7 +10,7 @@ import type {
 import { ModelError, type Access, type ModelErrorKind, type Verdict } from '@tapetree/agent'
 import type { ForeignRun } from '@tapetree/agent/foreign'
 import { newId, type ToolUse, type Usage } from '@tapetree/session'
-import { AgentGone, type AgentConnection, type TurnClient } from './agent-connection.ts'
+import { AgentGone, cancelMs, type AgentConnection, type TurnClient } from './agent-connection.ts'
 import { AgentTerminals } from './agent-terminals.ts'
 import {
   accessOf,
@@ -65,8 +65,6 @@ interface OpenCall {
   shown: string
 }
 
-/** An agent that does not end its turn in this time after a cancel is ended itself. */
-const cancelMs = 10_000
 /** A call that is only announced is recorded after this time; its input may still be on the way. */
 const quietMs = 100
 /** The agent is not read further while so many events wait for the log. */
@@ -110,7 +108,9 @@ export class AgentTurn implements TurnClient {
     const stopSteering = run.onSteer(() => this.#events.push({ type: 'steer' }))
     const detach = connection.attach(this, sessionId)
     if (run.signal.aborted) stop()
-    connection.prompt(sessionId, prompt).then(
+    let isUnderWay = true
+    const answer = connection.prompt(sessionId, prompt).finally(() => (isUnderWay = false))
+    answer.then(
       (response) => this.#events.push({ type: 'ended', response }),
       (error: unknown) => this.#events.push({ type: 'failed', error }),
     )
@@ -118,7 +118,7 @@ export class AgentTurn implements TurnClient {
       await this.#finish(await this.#listen())
     } catch (error) {
       // A limit, a full disk or a lost session: the agent must not go on alone.
-      if (!(error instanceof ModelError)) connection.cancel(sessionId)
+      if (isUnderWay) connection.abandon(sessionId, answer, run.clock)
       throw error
     } finally {
       detach()
@@ -167,7 +167,7 @@ export class AgentTurn implements TurnClient {
   }
 
   createTerminal(request: CreateTerminalRequest): Promise<string> {
-    return this.#terminals.create(request)
+    return this.#terminals.create(request, this.#questions.signal)
   }
 
   terminalOutput(id: string): TerminalOutputResponse {
@@ -308,6 +308,8 @@ export class AgentTurn implements TurnClient {
     await this.#options.run.endAnswer('pause')
     const output = outputOf(open.call, (id) => this.#terminals.textOf(id))
     await this.#options.run.answerCall(open.use, output, this.#accessOf(open))
+    // Its content may be large, and is in the log now.
+    open.call = { toolCallId: open.call.toolCallId }
   }
 
   #show(open: OpenCall): void {

@@ -9,7 +9,8 @@ export type AgentStep =
   | { do: 'ask'; call: { toolCallId: string } }
   /** Reads a file through the client, or writes it. */
   | { do: 'file'; path: string; content?: string }
-  | { do: 'run'; command: string }
+  /** Runs a command in a terminal of the client, and tells how it ended. */
+  | { do: 'run'; command: string; outputByteLimit?: number }
   /** Writes a file itself, without the client. */
   | { do: 'write'; path: string }
   | { do: 'flood'; count: number; size: number }

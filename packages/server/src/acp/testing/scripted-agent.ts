@@ -60,7 +60,7 @@ class Turn {
       case 'write':
         return this.say(`[${ownWrite(step.path)}]`)
       case 'run':
-        return this.#run(step.command)
+        return this.#run(step)
       case 'flood':
         for (let count = 0; count < step.count; count++) await this.say('x'.repeat(step.size))
         return
@@ -109,9 +109,10 @@ class Turn {
     await this.say(`[${await done.catch((error: unknown) => (error as Error).message)}]`)
   }
 
-  async #run(command: string): Promise<void> {
+  async #run({ command, outputByteLimit }: Extract<AgentStep, { do: 'run' }>): Promise<void> {
+    const limit = outputByteLimit === undefined ? {} : { outputByteLimit }
     try {
-      const terminal = await this.#client.createTerminal({ sessionId: this.#sessionId, command })
+      const terminal = await this.#client.createTerminal({ sessionId: this.#sessionId, command, ...limit })
       const { exitCode } = await terminal.waitForExit()
       const { output } = await terminal.currentOutput()
       await terminal.release()
@@ -143,6 +144,16 @@ function stepsIn(text: string): AgentStep[] {
   return json === undefined ? [{ do: 'say', text: `You said: ${text}` }] : (JSON.parse(json) as AgentStep[])
 }
 
+async function announce(client: AgentContext, sessionId: string): Promise<void> {
+  await client.notify(methods.client.session.update, {
+    sessionId,
+    update: {
+      sessionUpdate: 'available_commands_update',
+      availableCommands: [{ name: 'review', description: 'Review the changes' }],
+    },
+  })
+}
+
 const app = agent({ name: 'scripted' })
   .onRequest(methods.agent.initialize, () => ({
     protocolVersion: PROTOCOL_VERSION,
@@ -154,13 +165,7 @@ const app = agent({ name: 'scripted' })
   .onRequest(methods.agent.session.new, async ({ client }) => {
     const sessionId = crypto.randomUUID()
     appendFileSync(fileOf(sessionId), '')
-    await client.notify(methods.client.session.update, {
-      sessionId,
-      update: {
-        sessionUpdate: 'available_commands_update',
-        availableCommands: [{ name: 'review', description: 'Review the changes' }],
-      },
-    })
+    await announce(client, sessionId)
     return { sessionId }
   })
   .onRequest(methods.agent.session.resume, ({ params: { sessionId } }) => {
@@ -173,6 +178,7 @@ const app = agent({ name: 'scripted' })
       for (const sessionUpdate of ['user_message_chunk', 'agent_message_chunk'] as const)
         await client.notify(methods.client.session.update, { sessionId, update: { sessionUpdate, content } })
     }
+    await announce(client, sessionId)
     return {}
   })
   .onRequest(methods.agent.session.prompt, async ({ params: { sessionId, prompt }, client }) => {
