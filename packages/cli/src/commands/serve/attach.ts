@@ -1,11 +1,10 @@
-import { basename } from 'node:path'
 import { flag, textOption, type Invocation } from '../../command-line/command.ts'
 import { exitCodes, type ExitCode } from '../../command-line/exit-code.ts'
 import { Failure, usageFailure } from '../../command-line/failure.ts'
 import { harmlessLine } from '../../text/harmless.ts'
 import { findSession, findSessionIn, type SearchedSessions } from '../../host/find-session.ts'
 import { KnownServers, type KnownServer } from '../../host/known-servers.ts'
-import { offerFolders, type Offer } from '../../host/offer-folder.ts'
+import type { Offer } from '../../host/offer-folder.ts'
 import { openStore } from '../../host/open-store.ts'
 import { parseServerLink, requireSafe, addressOfServer, type ServerLink } from '../../host/pair.ts'
 import { serverFor } from '../../host/server-for.ts'
@@ -18,6 +17,7 @@ import { connectionFailure } from '../../host/transport.ts'
 import { remoteSource, infoOf, sessionPage } from '../../host/remote-source.ts'
 import { surroundingsOf } from '../../host/surroundings.ts'
 import { lookOf, showChat } from '../chat/screen.ts'
+import { offerHere } from './offer-here.ts'
 
 /** A screen for a session of this machine or of a server. */
 export async function attach(invocation: Invocation, io: Io): Promise<ExitCode> {
@@ -125,44 +125,6 @@ async function attachServer(options: AttachServerOptions): Promise<ExitCode> {
     // A call that must not be interrupted is finished first.
     await offer?.ended.catch(() => undefined)
   }
-}
-
-/** Lets the tools of a session work in this folder, until the screen is closed. */
-async function offerHere({
-  server,
-  sessionId,
-  recreate,
-  rest,
-  io,
-  signal,
-}: {
-  server: KnownServer
-  sessionId: string | undefined
-  recreate: boolean
-  rest: RestClient
-  io: Io
-  signal: AbortSignal
-}): Promise<Pick<Offer, 'ended'>> {
-  if (sessionId === undefined) {
-    throw usageFailure('--here needs a session of the server.', [
-      `tapetree attach ${harmlessLine(server.url)} last --here`,
-    ])
-  }
-  const name = basename(io.cwd) || 'root'
-  const { host, connected, ended } = await offerFolders({
-    server,
-    io,
-    workspaces: { [name]: io.cwd },
-    // It is lent, not given.
-    sharesFiles: false,
-    signal,
-    // The screen shows whether the folder can be reached.
-    onChange: () => undefined,
-  })
-  ended.catch(() => undefined)
-  await connected
-  await rest.setWorkspace(sessionId, { host: host.hello.id, workspace: name, recreate })
-  return { ended }
 }
 
 /** Connects before it draws the screen, so that a refused connection is one error message. */

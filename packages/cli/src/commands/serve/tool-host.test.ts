@@ -1,5 +1,6 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { ProblemError } from '@tapetree/client'
 import { defaultTenant, LiveSessions, startServer, TokenStore, type RunningServer } from '@tapetree/server'
 import { ToolHosts } from '@tapetree/server/tool-hosts'
 import { RemoteWorkspace, type HostHello } from '@tapetree/agent/tool-host'
@@ -10,6 +11,7 @@ import { parse } from '../../command-line/parse.ts'
 import { fakeHome } from '../../testing/fake-home.ts'
 import { testIo, type TestIo } from '../../testing/test-io.ts'
 import { serveCommands } from '../table/serve.ts'
+import { offerHere } from './offer-here.ts'
 import { toolHost } from './tool-host.ts'
 
 const cleanUps: (() => unknown)[] = []
@@ -146,3 +148,38 @@ test('two processes do not offer the same folders to the same server', async () 
   await expect.poll(() => hosts.list(defaultTenant).length, { timeout: 20_000 }).toBe(1)
   await expect(run(args, io)).rejects.toMatchObject({ type: 'tool-host-in-use' })
 })
+
+test('this folder is offered to a session, also if its server hears of the host a moment later', async () => {
+  const { io, leaving, hosts, server, token, folder } = await place()
+  const asked: unknown[] = []
+  const rest: Parameters<typeof offerHere>[0]['rest'] = {
+    setWorkspace: async (session, where) => {
+      asked.push([session, where])
+      if (asked.length === 1) throw problem('tool-host-not-found', 404)
+      return { host: 'laptop', workspace: 'app', folder }
+    },
+  }
+  const here = { server: { url: server.url, token, pairedAt: '' }, recreate: false, rest, io: { ...io, cwd: folder } }
+  const { ended } = await offerHere({ ...here, sessionId: 'session-1', signal: leaving.signal })
+  const [{ id, workspaces }] = hosts.list(defaultTenant) as [HostHello]
+  const wanted = ['session-1', { host: id, workspace: 'app', recreate: false }]
+  expect(asked).toEqual([wanted, wanted])
+  // It is lent: its files stay here.
+  expect(workspaces).toMatchObject([{ name: 'app', folder, sharesFiles: false }])
+  leaving.abort()
+  await ended
+  await expect.poll(() => hosts.list(defaultTenant)).toEqual([])
+
+  // A session that does not take it leaves nothing that is offered.
+  const { signal } = new AbortController()
+  const busy = { setWorkspace: () => Promise.reject(problem('session-busy', 409)) }
+  await expect(offerHere({ ...here, rest: busy, sessionId: 'session-1', signal })).rejects.toMatchObject({
+    type: 'session-busy',
+  })
+  await expect.poll(() => hosts.list(defaultTenant)).toEqual([])
+  await expect(offerHere({ ...here, sessionId: undefined, signal })).rejects.toMatchObject({ code: 2 })
+})
+
+function problem(type: string, status: number): ProblemError {
+  return new ProblemError({ type, title: type, status, detail: 'No.' })
+}
