@@ -57,6 +57,11 @@ export const claudeCodeLines = [
   },
   { line: 'attachment', fate: 'kept', becomes: 'a `custom` entry' },
   { line: 'summary', fate: 'attributes', becomes: 'the name of the session' },
+  {
+    line: 'summary (of another session)',
+    fate: 'bookkeeping',
+    becomes: 'older versions wrote it into the file that was open',
+  },
   { line: 'custom-title', fate: 'attributes', becomes: 'the name of the session' },
   { line: 'ai-title', fate: 'attributes', becomes: 'the name of the session, unless the user gave one' },
   { line: 'cost-state', fate: 'usage', becomes: 'a `usage` record with what it cost since the last one' },
@@ -193,8 +198,11 @@ export class ClaudeCodeReader implements SourceReader {
         return this.#takeSystem(value, id)
       case 'attachment':
         return this.#takeAttachment(value, id)
-      case 'summary':
+      case 'summary': {
+        const leaf = words(value['leafUuid'])
+        if (leaf !== undefined && !this.#seen.has(leaf)) return ['summary (of another session)', dropped('bookkeeping')]
         return ['summary', this.#title(words(value['summary']), id)]
+      }
       case 'custom-title':
         this.#hasOwnTitle = true
         return ['custom-title', this.#title(words(value['customTitle']), id)]
@@ -260,7 +268,7 @@ export class ClaudeCodeReader implements SourceReader {
       return ['assistant', kept]
     }
     const answer = words(message['id']) ?? id
-    const spent = this.#usageOf(answer, values(message['usage']))
+    const spent = this.#usageOf(answer, values(message['usage']), value['costUSD'])
     const stopReason = words(message['stop_reason'])?.slice(0, 60)
     const said: Message = {
       role: 'assistant',
@@ -283,14 +291,15 @@ export class ClaudeCodeReader implements SourceReader {
     return ['assistant', kept]
   }
 
-  /** The lines of one answer all have its usage. */
-  #usageOf(answer: string, counts: Values): Usage | undefined {
+  /** The lines of one answer all have its usage. Older versions wrote its cost beside it, newer ones have a total. */
+  #usageOf(answer: string, counts: Values, cost: unknown): Usage | undefined {
     const { input_tokens: input, cache_read_input_tokens: read, cache_creation_input_tokens: write } = counts
     const now = usage({
       inputTokens: sum(input, read, write),
       outputTokens: count(counts['output_tokens']),
       cacheReadTokens: count(read),
       cacheWriteTokens: count(write),
+      cost: count(cost),
     })
     const before = this.#spent.get(answer)
     if (now) this.#spent.set(answer, now)

@@ -54,6 +54,11 @@ export const codexLines = [
     fate: 'kept',
     becomes: 'a compaction; the list of messages that replaced the history repeats them',
   },
+  {
+    line: 'compacted (encrypted)',
+    fate: 'kept',
+    becomes: 'a `custom` entry: only the provider can read the summary, so the messages before it stay in the context',
+  },
   { line: 'event_msg (token_count)', fate: 'usage', becomes: 'a `usage` record with the tokens since the last one' },
   { line: 'event_msg (item)', fate: 'repeats', becomes: 'messages, thinking and calls again, for the screen' },
   {
@@ -160,7 +165,7 @@ export class CodexReader implements SourceReader {
       case 'response_item':
         return this.#takeItem(payload, id)
       case 'compacted':
-        return ['compacted', this.#compact(payload, id)]
+        return [this.#compact(payload, id), kept]
       case 'event_msg':
         return this.#takeEvent(payload, id)
       case 'token_usage_record':
@@ -250,13 +255,15 @@ export class CodexReader implements SourceReader {
     this.#chain.say(id, { role: 'assistant', content, provider: this.#provider, model: this.#model })
   }
 
-  #compact(payload: Values, id: string): Fate {
-    const replaced = list(payload['replacement_history']).flatMap((item) => contentOf(values(item)['content']))
-    const last = replaced.findLast((block) => block.type === 'text')
-    const summary = words(payload['message']) ?? (last?.type === 'text' ? last.text.content : undefined)
+  #compact(payload: Values, id: string): Kind {
+    const replacement = list(payload['replacement_history']).map(values)
+    // The provider made a summary that only it can read: the conversation stays as it was.
+    const isSealed = replacement.some((item) => words(item['encrypted_content']) !== undefined)
+    const last = replacement.flatMap((item) => contentOf(item['content'])).findLast((block) => block.type === 'text')
+    const summary = words(payload['message']) ?? (last?.type === 'text' && !isSealed ? last.text.content : undefined)
     if (summary === undefined) {
       this.#custom(id, 'compacted', payload)
-      return kept
+      return isSealed ? 'compacted (encrypted)' : 'compacted'
     }
     const firstKept = this.#custom(`${id} boundary`, 'compacted', {})
     this.#chain.add(
@@ -267,7 +274,7 @@ export class CodexReader implements SourceReader {
       },
       { names: { firstKept } },
     )
-    return kept
+    return 'compacted'
   }
 
   #takeEvent(payload: Values, id: string): [Kind, Fate] {
@@ -327,7 +334,7 @@ function contentOf(content: unknown): Content[] {
 
 /** Text, a list of parts, or an object with text in it. */
 function outputOf(output: unknown): { content: string | Content[]; isError?: boolean } {
-  if (typeof output === 'string') return { content: textOfJson(output) ?? output }
+  if (typeof output === 'string') return textOfJson(output) ?? { content: output }
   if (Array.isArray(output)) return { content: contentOf(output) }
   const { content, success, body } = values(output)
   const said = content ?? body
@@ -338,9 +345,13 @@ function outputOf(output: unknown): { content: string | Content[]; isError?: boo
 }
 
 /** Older versions wrote the output of a command as JSON with its exit code. */
-function textOfJson(output: string): string | undefined {
+function textOfJson(output: string): { content: string; isError?: boolean } | undefined {
   if (!output.startsWith('{"output":')) return undefined
-  return words(inputOf(output)['output'])
+  const { output: said, metadata } = inputOf(output)
+  const exitCode = values(metadata)['exit_code']
+  if (words(said) === undefined) return undefined
+  if (typeof exitCode !== 'number' || exitCode === 0) return { content: String(said) }
+  return { isError: true, content: `${String(said)}\nExit code: ${exitCode}` }
 }
 
 /** What the first lines say about the session. */

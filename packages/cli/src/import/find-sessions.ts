@@ -1,4 +1,4 @@
-import { stat } from 'node:fs/promises'
+import { realpath, stat } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { isInside } from '@tapetree/agent/util/is-inside'
 import { sourceNames, type Found, type FoundSession, type SourceName, type UnusableFile } from './import-source.ts'
@@ -80,14 +80,17 @@ async function* allFound({
     return
   }
   for (const name of from) {
-    const folder = sources[name].folder(machine)
-    if (await isFolder(folder)) yield* sources[name].find(folder)
+    const folders = await Promise.all(sources[name].folders(machine).map(realFolder))
+    for (const folder of new Set(folders)) if (folder !== undefined) yield* sources[name].find(folder)
   }
 }
 
-async function isFolder(path: string): Promise<boolean> {
-  return stat(path).then(
-    (info) => info.isDirectory(),
-    () => false,
-  )
+/** One of two folders may be a link to the other. */
+async function realFolder(path: string): Promise<string | undefined> {
+  try {
+    const real = await realpath(path)
+    return (await stat(real)).isDirectory() ? real : undefined
+  } catch {
+    return undefined
+  }
 }

@@ -329,10 +329,20 @@ function usageOf(tokens: unknown): Usage | undefined {
   })
 }
 
-/** What the first lines say about the session. The folder is in a file beside the sessions. */
-export function geminiSession(lines: readonly Values[], cwd: string | undefined): SourceSession | undefined {
-  const id = words(lines.find((line) => words(line['sessionId']) !== undefined)?.['sessionId'])
-  return id === undefined ? undefined : { id, ...(cwd !== undefined && { cwd }) }
+/**
+ * What the first lines say about the session. Its folder is in a file beside the sessions. A subagent's file is in a folder with the name of
+ * the session that started it.
+ */
+export function geminiSession(
+  lines: readonly Values[],
+  { cwd, parent }: { cwd: string | undefined; parent: string | undefined },
+): SourceSession | undefined {
+  const header = lines.find((line) => words(line['sessionId']) !== undefined)
+  const id = words(header?.['sessionId'])
+  if (id === undefined) return undefined
+  const folder = cwd === undefined ? {} : { cwd }
+  if (header?.['kind'] !== 'subagent' || parent === undefined) return { id, ...folder }
+  return { id: `${parent} ${id}`, ...folder, parentId: parent, subagent: true }
 }
 
 /** The whole file of older versions as lines. */

@@ -210,7 +210,9 @@ class SessionImport {
 
   /** Without a session, only counts. */
   async write(session: Session | undefined): Promise<{ added: number; closed: number }> {
-    const present = session ? await idsOf(session) : new Set<string>()
+    const { ids: present, isMovedHere } = session
+      ? await this.#logOf(session)
+      : { ids: new Set<string>(), isMovedHere: false }
     const missing = new Set([...this.#outline.keys].filter((key) => !present.has(this.#idOf(key))))
     const closings = this.#closings().filter(({ key }) => !present.has(this.#idOf(key)))
     const closed = closings.reduce((sum, { draft }) => sum + contentOf(draft).length, 0)
@@ -220,7 +222,8 @@ class SessionImport {
     if (!present.has(this.#idOf(originKey))) await this.#append(session, [this.#origin()])
     if (missing.size > 0) await this.#appendMissing(session, missing)
     await this.#append(session, closings)
-    await this.#moveLeaf(session, leafBefore)
+    // Who went back here stays there, until there is something new.
+    if (missing.size + closings.length > 0 || !isMovedHere) await this.#moveLeaf(session, leafBefore)
     return { added: missing.size, closed }
   }
 
@@ -296,13 +299,34 @@ class SessionImport {
 
   /** To where the source goes on, unless someone went on here. */
   async #moveLeaf(session: Session, before: string | null): Promise<void> {
-    const ours = new Set<string | null>([null])
-    for (const key of [originKey, ...this.#outline.keys]) ours.add(this.#idOf(key)).add(this.#idOf(closingKey(key)))
     const { leaf } = this.#outline
     const closing = leaf === null ? undefined : this.#closings().find(({ parent }) => parent === leaf)
     const wanted = closing?.key ?? leaf ?? originKey
-    const target = ours.has(before) ? this.#idOf(wanted) : before
+    const target = before === null || this.#ownIds().has(before) ? this.#idOf(wanted) : before
     if (session.leafId !== target) await session.branch(target)
+  }
+
+  /** The ids of all lines of the session, and whether its leaf was last moved by someone else than an import. */
+  async #logOf(session: Session): Promise<{ ids: Set<string>; isMovedHere: boolean }> {
+    const own = this.#ownIds()
+    const ids = new Set<string>()
+    let isOfImport = false
+    let isMovedHere = false
+    for await (const line of session.lines()) {
+      if (line.type !== 'line') continue
+      const { id, type } = JSON.parse(line.text) as { id?: unknown; type?: unknown }
+      if (type === 'writer') isOfImport = false
+      if (type === 'leaf') isMovedHere = !isOfImport
+      if (typeof id !== 'string') continue
+      ids.add(id)
+      isOfImport ||= own.has(id)
+    }
+    return { ids, isMovedHere }
+  }
+
+  #ownIds(): Set<string> {
+    const keys = [originKey, ...this.#outline.keys]
+    return new Set(keys.flatMap((key) => [this.#idOf(key), this.#idOf(closingKey(key))]))
   }
 
   #idOf(key: string): string {
@@ -324,17 +348,6 @@ function sizeOf({ draft }: NewLine): number {
 
 function contentOf(draft: EntryDraft | RecordDraft): readonly Content[] {
   return draft.type === 'message' ? draft.message.content : []
-}
-
-/** The ids of all lines of a session. */
-async function idsOf(session: Session): Promise<Set<string>> {
-  const ids = new Set<string>()
-  for await (const line of session.lines()) {
-    if (line.type !== 'line') continue
-    const { id } = JSON.parse(line.text) as { id?: unknown }
-    if (typeof id === 'string') ids.add(id)
-  }
-  return ids
 }
 
 /** Nothing of an import runs again, so all of it is redacted, also calls. Images are not text. */

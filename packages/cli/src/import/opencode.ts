@@ -28,6 +28,12 @@ export const opencodeLines = [
   { line: 'message', fate: 'attributes', becomes: 'role, model and time of its parts' },
   { line: 'message (error)', fate: 'kept', becomes: 'an assistant message without content, with the error' },
   { line: 'part (text)', fate: 'kept', becomes: 'a message of the user or the model with one block' },
+  {
+    line: 'part (synthetic)',
+    fate: 'kept',
+    becomes: 'a message with role `custom`: the program said it, not the user',
+  },
+  { line: 'part (ignored)', fate: 'kept', becomes: 'a `custom` entry: it was shown and not sent to the model' },
   { line: 'part (reasoning)', fate: 'kept', becomes: 'reasoning; its signature is kept and never sent' },
   { line: 'part (tool)', fate: 'kept', becomes: 'a tool call, and its result if it has one' },
   { line: 'part (file)', fate: 'kept', becomes: 'an image, or a `custom` entry with the name of the file' },
@@ -128,6 +134,14 @@ export class OpencodeReader implements SourceReader {
         const said = words(data['text'])
         if (said === undefined) return ['part (text)', dropped('empty')]
         if (author.isSummary) return ['part (summary)', this.#compact(said, id)]
+        if (data['ignored'] === true) {
+          this.#custom(`${id} ${said.length}`, 'part.text', data)
+          return ['part (ignored)', kept]
+        }
+        if (author.role === 'user' && data['synthetic'] === true) {
+          this.#chain.say(`${id} ${said.length}`, { role: 'custom', content: [text(said)] })
+          return ['part (synthetic)', kept]
+        }
         this.#say(`${id} ${said.length}`, author, [text(said)])
         return ['part (text)', kept]
       }

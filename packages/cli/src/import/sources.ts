@@ -22,8 +22,8 @@ import { words, type Values } from './values.ts'
 export interface Source {
   /** As people call the program. */
   title: string
-  /** Where its sessions are. */
-  folder: (machine: Machine) => string
+  /** Where its sessions may be. */
+  folders: (machine: Machine) => string[]
   /** What becomes of each kind of line. */
   kinds: readonly LineKind[]
   find: (folder: string) => AsyncGenerator<Found>
@@ -40,7 +40,11 @@ export interface Machine {
 export const sources: Record<SourceName, Source> = {
   'claude-code': {
     title: sourceTitles['claude-code'],
-    folder: ({ home, env }) => join(absolute(env['CLAUDE_CONFIG_DIR'], join(home, '.claude')), 'projects'),
+    folders: ({ home, env }) => {
+      const chosen = absolute(env['CLAUDE_CONFIG_DIR'], '')
+      const known = [join(home, '.claude'), join(absolute(env['XDG_CONFIG_HOME'], join(home, '.config')), 'claude')]
+      return (chosen === '' ? known : [chosen]).map((each) => join(each, 'projects'))
+    },
     kinds: claudeCodeLines,
     find: (folder) => findFiles('claude-code', folder, (path) => path.endsWith('.jsonl')),
     recognize: (path) =>
@@ -49,7 +53,7 @@ export const sources: Record<SourceName, Source> = {
   },
   codex: {
     title: sourceTitles.codex,
-    folder: ({ home, env }) => absolute(env['CODEX_HOME'], join(home, '.codex')),
+    folders: ({ home, env }) => [absolute(env['CODEX_HOME'], join(home, '.codex'))],
     kinds: codexLines,
     find: (folder) =>
       findFiles('codex', folder, (path) => /^rollout-.*\.jsonl$/.test(basename(path)), [
@@ -61,7 +65,7 @@ export const sources: Record<SourceName, Source> = {
   },
   pi: {
     title: sourceTitles.pi,
-    folder: ({ home, env }) => join(absolute(env['PI_CODING_AGENT_DIR'], join(home, '.pi', 'agent')), 'sessions'),
+    folders: ({ home, env }) => [join(absolute(env['PI_CODING_AGENT_DIR'], join(home, '.pi', 'agent')), 'sessions')],
     kinds: piLines,
     find: (folder) => findFiles('pi', folder, (path) => path.endsWith('.jsonl')),
     recognize: (path) =>
@@ -70,7 +74,7 @@ export const sources: Record<SourceName, Source> = {
   },
   opencode: {
     title: sourceTitles.opencode,
-    folder: ({ home, env }) => join(absolute(env['XDG_DATA_HOME'], join(home, '.local', 'share')), 'opencode'),
+    folders: ({ home, env }) => [join(absolute(env['XDG_DATA_HOME'], join(home, '.local', 'share')), 'opencode')],
     kinds: opencodeLines,
     find: findOpencode,
     recognize: async (path) => {
@@ -81,7 +85,7 @@ export const sources: Record<SourceName, Source> = {
   },
   gemini: {
     title: sourceTitles.gemini,
-    folder: ({ home, env }) => join(absolute(env['GEMINI_CLI_HOME'], home), '.gemini', 'tmp'),
+    folders: ({ home, env }) => [join(absolute(env['GEMINI_CLI_HOME'], home), '.gemini', 'tmp')],
     kinds: geminiLines,
     find: (folder) => findFiles('gemini', folder, (path) => /[\\/]chats[\\/].*\.jsonl?$/.test(path)),
     recognize: (path) => recognizeLines('gemini', path, (line) => 'sessionId' in line && 'startTime' in line),
@@ -179,7 +183,7 @@ async function sessionOf(
     case 'pi':
       return piSession(lines, (parent) => /_([^_/\\]+)\.jsonl$/.exec(parent)?.[1])
     case 'gemini':
-      return geminiSession(lines, await geminiFolderOf(path))
+      return geminiSession(lines, { cwd: await geminiFolderOf(path), parent: geminiParentOf(path) })
     case 'opencode':
       return undefined
     default:
@@ -214,6 +218,12 @@ async function geminiFolderOf(path: string): Promise<string | undefined> {
     return isAbsolute(said.trim()) ? said.trim() : undefined
   }
   return undefined
+}
+
+/** The session whose subagent wrote the file. */
+function geminiParentOf(path: string): string | undefined {
+  const folder = dirname(path)
+  return basename(dirname(folder)) === 'chats' ? basename(folder) : undefined
 }
 
 interface Head {

@@ -63,9 +63,10 @@ export function image(data: unknown, mediaType: unknown): Content {
   if (known && /^[A-Za-z0-9+/=\s_-]+$/.test(data as string)) {
     return { type: 'image', image: { source: { type: 'base64', mediaType: known, data: data as string } } }
   }
-  return text(
-    `[An image (${name(mediaType, 'of unknown type').slice(0, 60)}) was left out: its bytes are not those of an image.]`,
-  )
+  const type = name(mediaType, 'of unknown type').slice(0, 60)
+  if (words(mediaType) !== undefined && !type.startsWith('image/'))
+    return text(`[A file (${type}) was left out: a message holds text and images only.]`)
+  return text(`[An image (${type}) was left out: its bytes are not those of an image.]`)
 }
 
 /** An image from a URL; one with the data in it becomes bytes. */
@@ -85,10 +86,19 @@ function imageTypeOf(bytes: Buffer): string | undefined {
   return start.startsWith('RIFF') && start.slice(8, 12) === 'WEBP' ? 'image/webp' : undefined
 }
 
-/** A block of a kind that we do not know, as text. */
+/** A block of a kind that we do not know, as text. Bytes in it, such as those of a document, would only fill the context of a model. */
 export function unknownBlock(block: unknown): Content {
-  return text(typeof block === 'string' ? block : `[${JSON.stringify(block)}]`)
+  if (typeof block === 'string') return text(block)
+  const said = JSON.stringify(block, (_, value: unknown) =>
+    typeof value === 'string' && value.length > maxBytesAsText && base64.test(value)
+      ? `(${value.length} characters of base64 were left out)`
+      : value,
+  )
+  return text(`[${said}]`)
 }
+
+const maxBytesAsText = 1024
+const base64 = /^(?:data:[^,]{0,100},)?[A-Za-z0-9+/=_-]+$/
 
 /** The thinking of a model. Its proofs are kept where no request takes them from: they are worthless to other models. */
 export function reasoning(said: string, proof: Values = {}): Content {

@@ -93,6 +93,48 @@ test('who went on here stays on that branch', async () => {
   expect((await said(later)).at(-1)).toBe('user: I went on here.')
 })
 
+test('who went back here stays there, until the other program has something new', async () => {
+  const question = message('b', 'a', { role: 'user', content: 'And then?' })
+  await write(file, [header(), asked, question])
+  const [first] = await importAll()
+  const id = first?.id ?? ''
+  const session = await home.store.open(id)
+  const back = (await session.getTree())[0]?.children[0]?.entry.id ?? null
+  await session.branch(back, { rewind: 'undo' })
+  const { seq } = session.head
+  await session.close()
+  expect(await importAll()).toMatchObject([{ outcome: 'unchanged', added: 0 }])
+  await using later = await home.store.open(id, { readOnly: true })
+  expect([later.leafId, later.head.seq]).toEqual([back, seq])
+})
+
+test('sessions of subagents of Claude Code and Gemini CLI belong to the session that started them', async () => {
+  const line = { type: 'user', uuid: 'a', parentUuid: null, timestamp: time, message: { role: 'user', content: 'Go.' } }
+  const own = '11111111-1111-4111-8111-111111111111'
+  await write(`.claude/projects/-work/${own}.jsonl`, [{ ...line, sessionId: own }])
+  await write(`.claude/projects/-work/${own}/subagents/agent-x.jsonl`, [{ ...line, sessionId: own, isSidechain: true }])
+  const gemini = { projectHash: 'h', startTime: time }
+  const said = { id: 'a', timestamp: time, type: 'user', content: 'Go.' }
+  await write('.gemini/tmp/work/chats/session-1.jsonl', [{ ...gemini, sessionId: 'g1', kind: 'main' }, said])
+  await write('.gemini/tmp/work/chats/g1/x.jsonl', [{ ...gemini, sessionId: 'x', kind: 'subagent' }, said])
+  const imported = await importAll()
+  const idOf = (sourceId: string): string => imported.find((each) => each.source_id === sourceId)?.id ?? ''
+  for (const [parent, child] of [
+    [own, `${own} x`],
+    ['g1', 'g1 x'],
+  ] as const) {
+    await using session = await home.store.open(idOf(child), { readOnly: true })
+    expect(session.header).toMatchObject({ parentSession: idOf(parent), subagent: true })
+  }
+})
+
+test('sessions of Claude Code are also found in the other folder that it has used', async () => {
+  const own = '11111111-1111-4111-8111-111111111111'
+  const line = { type: 'user', uuid: 'a', parentUuid: null, sessionId: own, timestamp: time }
+  await write(`.config/claude/projects/-work/${own}.jsonl`, [{ ...line, message: { role: 'user', content: 'Go.' } }])
+  expect(await importAll()).toMatchObject([{ outcome: 'imported', source_id: own }])
+})
+
 test('lines that cannot be read are counted and are no failure', async () => {
   await write(file, [header(), '{"type":', '[1]', '', asked, '{"a":'.repeat(60) + '1' + '}'.repeat(60)])
   const { code, out } = await home.run(['import', '--all'])

@@ -1,0 +1,157 @@
+import { memoryStore, type Message, type Session, type SessionStore } from '@tapetree/session'
+import { createRedactor } from '@tapetree/agent/settings'
+import { expect, test } from 'vitest'
+import { importSession, type ImportedSession, type LineReport } from './import-session.ts'
+import type { FoundSession, SourceName } from './import-source.ts'
+import { sourceLineOfText } from './source-lines.ts'
+
+const time = '2026-11-18T20:00:00.000Z'
+
+function found(source: SourceName, lines: readonly object[]): FoundSession {
+  return {
+    source,
+    session: { id: 's1' },
+    path: 's1',
+    bytes: 0,
+    modified: time,
+    lines: async function* read() {
+      for (const [index, line] of lines.entries()) yield sourceLineOfText(JSON.stringify(line), index + 1)
+    },
+  }
+}
+
+interface Opened {
+  session: Session
+  result: ImportedSession
+  reports: LineReport[]
+}
+
+async function opened(
+  source: SourceName,
+  lines: readonly object[],
+  store: SessionStore = memoryStore(),
+): Promise<Opened> {
+  const reports: LineReport[] = []
+  const redactor = createRedactor()
+  const result = await importSession(found(source, lines), { store, redactor, onLine: (line) => reports.push(line) })
+  return { session: await store.open(result.id), result, reports }
+}
+
+async function messagesOf(session: Session): Promise<Message[]> {
+  return (await session.getContext()).messages.map(({ message }) => message)
+}
+
+function claude(uuid: string, parentUuid: string | null, message: object, more: object = {}): object {
+  const type = 'role' in message && message.role === 'assistant' ? 'assistant' : 'user'
+  return { type, uuid, parentUuid, sessionId: 's1', timestamp: time, message, ...more }
+}
+
+function codex(type: string, payload: object): object {
+  return { timestamp: time, type, payload }
+}
+
+test('Claude Code: the costs that older versions wrote beside each answer survive, once for each answer', async () => {
+  const answer = (text: string): object => ({
+    role: 'assistant',
+    id: 'msg_1',
+    model: 'claude-sonnet-4-5',
+    content: [{ type: 'text', text }],
+    usage: { input_tokens: 10, output_tokens: 2 },
+  })
+  const { session } = await opened('claude-code', [
+    claude('a', null, { role: 'user', content: 'How?' }),
+    claude('b', 'a', answer('So.'), { costUSD: 0.25 }),
+    claude('c', 'b', answer('And so.'), { costUSD: 0.25 }),
+  ])
+  expect(session.totals).toMatchObject({ tokens: 12, cost: 0.25 })
+})
+
+test('Claude Code: a summary of another session, which older versions wrote here, does not name this one', async () => {
+  const { session, reports } = await opened('claude-code', [
+    { type: 'summary', summary: 'Somebody else', leafUuid: 'elsewhere' },
+    claude('a', null, { role: 'user', content: 'How?' }),
+    { type: 'summary', summary: 'Caches', leafUuid: 'a' },
+    { type: 'summary', summary: 'Another one', leafUuid: 'elsewhere' },
+  ])
+  expect(session.name).toBe('Caches')
+  expect(reports.map(({ kind }) => kind)).toEqual([
+    'summary (of another session)',
+    'user',
+    'summary',
+    'summary (of another session)',
+  ])
+})
+
+test('Codex: a summary that only the provider can read does not replace the conversation by its last message', async () => {
+  const said = (role: string, text: string): object => ({ type: 'message', role, content: [{ type: 'text', text }] })
+  const { session } = await opened('codex', [
+    codex('response_item', said('user', 'How is the cache keyed?')),
+    codex('response_item', said('assistant', 'By path.')),
+    codex('compacted', {
+      message: '',
+      replacement_history: [
+        said('user', 'How is the cache keyed?'),
+        { type: 'compaction', encrypted_content: 'c2VjcmV0' },
+      ],
+    }),
+    codex('response_item', said('user', 'And then?')),
+  ])
+  const messages = await messagesOf(session)
+  expect(messages.map(({ role }) => role)).toEqual(['user', 'assistant', 'user'])
+  expect(JSON.stringify(await session.getTree())).toContain('c2VjcmV0')
+})
+
+test('Codex: a command that failed in an older version keeps its exit code and is an error', async () => {
+  const output = (code: number): string =>
+    JSON.stringify({ output: 'no such file', metadata: { exit_code: code, duration_seconds: 0.1 } })
+  const { session } = await opened('codex', [
+    codex('response_item', { type: 'message', role: 'user', content: 'Look.' }),
+    codex('response_item', { type: 'function_call', call_id: 'c1', name: 'shell', arguments: '{}' }),
+    codex('response_item', { type: 'function_call_output', call_id: 'c1', output: output(2) }),
+    codex('response_item', { type: 'function_call', call_id: 'c2', name: 'shell', arguments: '{}' }),
+    codex('response_item', { type: 'function_call_output', call_id: 'c2', output: output(0) }),
+  ])
+  const results = (await messagesOf(session)).flatMap(({ content }) =>
+    content.flatMap((block) => (block.type === 'tool_result' ? [block.toolResult] : [])),
+  )
+  expect(results).toEqual([
+    { toolUseId: 'c1', isError: true, content: 'no such file\nExit code: 2' },
+    { toolUseId: 'c2', content: 'no such file' },
+  ])
+})
+
+test('opencode: what the program added to a message is not said by the user, and what it hid from the model stays hidden', async () => {
+  const part = (id: string, text: string, more: object = {}): object => {
+    return { table: 'part', id, message: 'm1', data: { type: 'text', text, ...more } }
+  }
+  const { session } = await opened('opencode', [
+    { table: 'session', id: 's1', data: { title: 'Notes', time: { created: Date.parse(time) } } },
+    { table: 'message', id: 'm1', data: { role: 'user', time: { created: Date.parse(time) } } },
+    part('p1', 'Called the Read tool', { synthetic: true }),
+    part('p2', 'Only for the screen', { ignored: true }),
+    part('p3', 'What is in it?'),
+  ])
+  const messages = await messagesOf(session)
+  expect(messages.map(({ role }) => role)).toEqual(['custom', 'user'])
+  expect(JSON.stringify(messages)).not.toContain('Only for the screen')
+  expect(JSON.stringify(await session.getTree())).toContain('Only for the screen')
+})
+
+test('a document that no message can hold is named, and its bytes do not become text for the model', async () => {
+  const data = Buffer.alloc(30_000, 'tapetree').toString('base64')
+  const source = { type: 'base64', media_type: 'application/pdf', data }
+  const ofClaude = await opened('claude-code', [
+    claude('a', null, { role: 'user', content: [{ type: 'document', title: 'plan.pdf', source }] }),
+  ])
+  const ofGemini = await opened('gemini', [
+    { sessionId: 's1', projectHash: 'h', startTime: time },
+    { id: 'a', timestamp: time, type: 'user', content: [{ inlineData: { data, mimeType: 'application/pdf' } }] },
+  ])
+  for (const { session } of [ofClaude, ofGemini]) {
+    const said = JSON.stringify(await messagesOf(session))
+    expect(said.length).toBeLessThan(2000)
+    expect(said).toContain('application/pdf')
+    expect(said).not.toContain('not those of an image')
+  }
+  expect(JSON.stringify(await messagesOf(ofClaude.session))).toContain('plan.pdf')
+})
