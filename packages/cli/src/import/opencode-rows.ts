@@ -1,3 +1,4 @@
+import { rmSync } from 'node:fs'
 import { copyFile, constants, mkdtemp, readdir, readFile, rm, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
@@ -95,9 +96,10 @@ async function withCopy<T>(path: string, read: (database: DatabaseSync) => T): P
   }
 }
 
-/** One copy of each database, as long as the database does not change. */
+/** One copy of each database, as long as the database does not change. None survives the process. */
 class DatabaseCopies implements AsyncDisposable {
   readonly #copies = new Map<string, { state: string; folder: string }>()
+  #removesAtExit = false
 
   async of(path: string): Promise<string> {
     const known = this.#copies.get(path)
@@ -106,8 +108,14 @@ class DatabaseCopies implements AsyncDisposable {
     if (known) await rm(known.folder, { recursive: true, force: true })
     const folder = await mkdtemp(join(tmpdir(), 'tapetree-import-'))
     this.#copies.set(path, { state, folder })
+    if (!this.#removesAtExit) process.once('exit', () => this.#remove())
+    this.#removesAtExit = true
     await copyStable(path, join(folder, basename(path)))
     return join(folder, basename(path))
+  }
+
+  #remove(): void {
+    for (const { folder } of this.#copies.values()) rmSync(folder, { recursive: true, force: true })
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
