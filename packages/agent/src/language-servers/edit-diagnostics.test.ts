@@ -208,6 +208,31 @@ test('the state of a server goes from its start to what it finds, and says when 
   expect(states).toEqual([{ ...found, status: 'failed', errors: 0, problem, retryAt: clock.now() + 1000 }])
 })
 
+test('a server that refuses to start is ended, and its sentence is the problem', async () => {
+  const { folder, edit, report, servers } = await scriptedWorkspace('refuse')
+  await edit('a.py', 'BAD\n')
+  expect(await report(true)).toBeUndefined()
+  expect(servers.problems).toEqual(['The language server pyright is gone. No licence.'])
+  const [, pid] = /started (\d+)/.exec(await folder.read('notes')) ?? []
+  await vi.waitFor(() => expect(readProcess(Number(pid))?.isZombie ?? true).toBe(true), patiently)
+})
+
+test('a question that a server cancels is asked again', async () => {
+  const { edit, report } = await scriptedWorkspace('cancel')
+  await edit('a.py', 'BAD one\n')
+  await edit('b.py', 'BAD one\n')
+  expect(await report(true)).toEqual([errorIn('a.py'), errorIn('b.py')])
+  await edit('a.py', 'BAD two\n')
+  expect(await report(true)).toEqual(['a.py:1:1 error: BAD two is bad (test)'])
+})
+
+test('a file about which a server reports an error of its own does not hide the others', async () => {
+  const { edit, report } = await scriptedWorkspace('partial')
+  await edit('broken.py', 'BAD one\n')
+  await edit('a.py', 'BAD one\n')
+  expect(await report(true)).toEqual([errorIn('a.py')])
+})
+
 test('a server that has failed five times is not started again', async () => {
   const clock = new FakeClock()
   const { edit, report, servers } = await scriptedWorkspace('crash', clock)

@@ -5,7 +5,7 @@ import { fileURLToPath, pathToFileURL } from 'node:url'
 import { z } from 'zod'
 import { inBox, type BoxProgram } from '../tools/commands/program-box.ts'
 import type { FoundServer } from './known-servers.ts'
-import { ServerProcess } from './server-process.ts'
+import { ServerError, ServerProcess } from './server-process.ts'
 import { askTsserver, tsserverCommand } from './tsserver.ts'
 
 /** A problem in a file. Line and column are counted from 1. */
@@ -57,6 +57,10 @@ const quietMs = 500
 /** Before it has published anything, it reads the project. */
 const firstPublishMs = 30_000
 const maxStarts = 5
+/** How often a question is asked that the server cancels. */
+const maxAsked = 5
+/** `ContentModified` and `ServerCancelled`: the server was at something else, and can be asked again. */
+const cancelCodes: readonly unknown[] = [-32801, -32802]
 const firstPauseMs = 1000
 
 const position = z.object({ line: z.int().nonnegative(), character: z.int().nonnegative() })
@@ -165,22 +169,29 @@ export class LanguageServer {
 
   async #diagnose(paths: readonly string[]): Promise<Map<string, Diagnostic[]>> {
     const running = await this.#start()
-    const { languageId } = this.#options.server
     const waiting = new PublishedVersions()
     // It may publish what it finds in one file while the next is read.
     running.onPublished.add(waiting.take)
+    const found = await this.#find(running, paths, waiting).finally(() => running.onPublished.delete(waiting.take))
+    const all = new Map([...running.published, ...found])
+    this.#count(running, all)
+    return all
+  }
+
+  async #find(
+    running: Running,
+    paths: readonly string[],
+    waiting: PublishedVersions,
+  ): Promise<Map<string, Diagnostic[]>> {
+    const { languageId } = this.#options.server
     for (const path of paths) {
       const version = await syncFile(running, path, languageId)
       if (version !== undefined && !running.ask) waiting.expect(path, version)
     }
     const present = paths.filter((path) => running.files.has(path))
     const { ask } = running
-    const answers = ask && Promise.all(present.map(async (path) => [path, readDiagnostics(await ask(path))] as const))
-    const found = answers ? await this.#answered(running, answers) : await this.#published(running, present, waiting)
-    running.onPublished.delete(waiting.take)
-    const all = new Map([...running.published, ...found])
-    this.#count(running, all)
-    return all
+    if (!ask) return this.#published(running, present, waiting)
+    return this.#answered(running, Promise.all(present.map((path) => answerOf(ask, path))))
   }
 
   #count({ files, published }: Running, found: ReadonlyMap<string, readonly Diagnostic[]>): void {
@@ -199,14 +210,14 @@ export class LanguageServer {
     this.#options.onChange?.()
   }
 
-  async #answered(
-    { process }: Running,
-    answers: Promise<(readonly [string, Diagnostic[]])[]>,
-  ): Promise<Map<string, Diagnostic[]>> {
+  async #answered({ process }: Running, answers: Promise<readonly FileAnswer[]>): Promise<Map<string, Diagnostic[]>> {
     const ms = this.#hasAnswered ? answerMs : firstAnswerMs
     const outcome = await settledWithin(answers, { ms, clock: this.#options.clock })
     if (outcome !== 'settled') await process.end(`It did not answer for ${ms / 1000} s.`)
-    return new Map(await answers)
+    const given = await answers
+    const errors = given.flatMap(({ error }) => (error ? [error] : []))
+    if (errors[0] && errors.length === given.length) throw errors[0]
+    return new Map(given.flatMap(({ path, diagnostics }) => (diagnostics ? [[path, diagnostics] as const] : [])))
   }
 
   /** Waits some seconds for what it publishes. A file of which it says nothing has no problems, as far as the server knows. */
@@ -269,7 +280,12 @@ export class LanguageServer {
     const answer = process.request('initialize', initialize(root))
     if ((await settledWithin(answer, { ms: startMs, clock })) !== 'settled')
       await process.end('It did not start in time.')
-    const { capabilities } = initializedSchema.parse(await answer)
+    const { capabilities } = await answer
+      .then((given) => initializedSchema.parse(given))
+      .catch(async (error: unknown) => {
+        await process.end('It could not be initialized.')
+        throw error
+      })
     process.notify('initialized', {})
     const running: Running = {
       process,
@@ -294,6 +310,25 @@ export class LanguageServer {
     this.#publishedLate++
     this.#counts.set(path, countsOf(diagnostics))
     this.#tellChange()
+  }
+}
+
+/** What a server said about a file, or why it said nothing. */
+interface FileAnswer {
+  path: string
+  diagnostics?: Diagnostic[]
+  error?: ServerError
+}
+
+/** An error of the server about one file does not hide what it says about others. Rejects if the server is gone. */
+async function answerOf(ask: NonNullable<Running['ask']>, path: string): Promise<FileAnswer> {
+  for (let asked = 1; ; asked++) {
+    try {
+      return { path, diagnostics: readDiagnostics(await ask(path)) }
+    } catch (error) {
+      if (!(error instanceof ServerError)) throw error
+      if (asked === maxAsked || !cancelCodes.includes(error.code)) return { path, error }
+    }
   }
 }
 

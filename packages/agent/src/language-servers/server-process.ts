@@ -16,6 +16,17 @@ const maxHeaderBytes = 4096
 const floodBytes = 4 * 1024 * 1024
 const floodWindowMs = 5000
 
+/** A server answered with an error, and runs on. */
+export class ServerError extends Error {
+  override readonly name = 'ServerError'
+  readonly code: unknown
+
+  constructor(message: string, code: unknown) {
+    super(message)
+    this.code = code
+  }
+}
+
 /** A language server as a program: JSON-RPC with `Content-Length` headers over its stdin and stdout. None of its processes outlives it. */
 export class ServerProcess {
   /** Resolves with a sentence when it has ended, by itself or because of `end`. */
@@ -37,7 +48,7 @@ export class ServerProcess {
     this.#process.stdout.on('data', (chunk: Buffer) => this.#read(chunk))
   }
 
-  /** Rejects with the server's message, or when the server ends. */
+  /** Rejects with a `ServerError`, or with another error when the server ends. */
   request(method: string, params: unknown): Promise<unknown> {
     const answer = Promise.withResolvers<unknown>()
     answer.promise.catch(() => undefined)
@@ -106,7 +117,13 @@ export class ServerProcess {
   }
 
   #take(body: Buffer): void {
-    let message: { id?: unknown; method?: unknown; params?: unknown; result?: unknown; error?: { message?: unknown } }
+    let message: {
+      id?: unknown
+      method?: unknown
+      params?: unknown
+      result?: unknown
+      error?: { message?: unknown; code?: unknown }
+    }
     try {
       message = JSON.parse(body.toString()) as typeof message
     } catch {
@@ -119,7 +136,7 @@ export class ServerProcess {
     }
     const waiting = this.#waiting.get(id as number)
     this.#waiting.delete(id as number)
-    if (message.error) waiting?.reject(new Error(String(message.error.message)))
+    if (message.error) waiting?.reject(new ServerError(String(message.error.message), message.error.code))
     else waiting?.resolve(message.result)
   }
 }

@@ -1,14 +1,17 @@
 // A language server for tests. Each line of a file that has the word BAD is an error. Its first argument is its behavior: `pull` answers,
 // `tsserver` answers as typescript-language-server does, `push` publishes, `stages` publishes without a version and nothing at first,
 // `late` is the same, but finds the rest only when there is a file `go` beside its notes, `hang` answers nothing after its start, `mute`
-// never starts, `flood` sends without end, `crash` ends when a file is opened, `huge` announces a message of a gigabyte. The second is a
-// file to which it appends what it does.
+// never starts, `flood` sends without end, `crash` ends when a file is opened, `huge` announces a message of a gigabyte, `refuse`
+// answers its start with an error, `cancel` answers each first question about a text with ServerCancelled, `partial` answers an error about
+// the file broken.py. The second is a file to which it appends what it does.
 import { appendFileSync, existsSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
 
 const [mode = 'pull', notes = '/dev/null'] = process.argv.slice(2)
 const texts = new Map<string, string>()
+/** Files about which a question was cancelled since their text changed. */
+const cancelled = new Set<string>()
 let buffer = Buffer.alloc(0)
 
 note(`started ${process.pid}`)
@@ -48,7 +51,8 @@ function take({ id, method, params }: Message): void {
   if (mode === 'mute') return
   switch (method) {
     case 'initialize':
-      send({ id, result: { capabilities: abilities[mode] ?? { diagnosticProvider: {} } } })
+      if (mode === 'refuse') send({ id, error: { code: -32603, message: 'No licence.' } })
+      else send({ id, result: { capabilities: abilities[mode] ?? { diagnosticProvider: {} } } })
       return
     case 'textDocument/didOpen':
     case 'textDocument/didChange': {
@@ -57,13 +61,14 @@ function take({ id, method, params }: Message): void {
       if (mode === 'flood') flood()
       if (mode === 'huge') process.stdout.write(`Content-Length: ${2 ** 30}\r\n\r\n${'x'.repeat(1024 * 1024)}`)
       note(`${method} ${uri.slice(uri.lastIndexOf('/') + 1)}`)
+      cancelled.delete(uri)
       texts.set(uri, text ?? params.contentChanges?.[0]?.text ?? '')
       if (mode === 'push') publish({ uri, version, diagnostics: errorsIn(uri) })
       if (mode === 'stages' || mode === 'late') void publishInStages(uri)
       return
     }
     case 'textDocument/diagnostic':
-      if (mode !== 'hang') send({ id, result: { kind: 'full', items: errorsIn(params.textDocument.uri) } })
+      answer(id, params.textDocument.uri)
       return
     case 'workspace/executeCommand': {
       const [command, { file }] = params.arguments
@@ -73,6 +78,15 @@ function take({ id, method, params }: Message): void {
     }
     default:
   }
+}
+
+function answer(id: number | undefined, uri: string): void {
+  if (mode === 'hang') return
+  const isCancelled = mode === 'cancel' && !cancelled.has(uri)
+  cancelled.add(uri)
+  if (isCancelled) send({ id, error: { code: -32802, message: 'Cancelled.', data: { retriggerRequest: true } } })
+  else if (mode === 'partial' && uri.endsWith('/broken.py')) send({ id, error: { code: -32603, message: 'A bug.' } })
+  else send({ id, result: { kind: 'full', items: errorsIn(uri) } })
 }
 
 async function publishInStages(uri: string): Promise<void> {
