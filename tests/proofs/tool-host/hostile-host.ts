@@ -17,6 +17,8 @@ export interface HostileOptions {
 const maxGrowthMb = 64
 /** More live output of one call is left out. */
 const maxLiveMb = 3
+/** More questions of one call are not asked at once. */
+const maxQuestions = 32
 
 /** A host that answers wrongly: for other calls, twice, with contents that it does not have, and without an end. */
 export async function hostileHost(root: string, { messages, random, say }: HostileOptions): Promise<string[]> {
@@ -46,7 +48,12 @@ export async function hostileHost(root: string, { messages, random, say }: Hosti
 
   const before = usedBytes()
   const command = 'echo begun; until test -e go; do sleep 0.02; done; echo over; exit 5'
-  const [goodContext, badContext] = [contextIn(folder), contextIn(folder)]
+  let questions = 0
+  const neverAnswered = (): Promise<undefined> => {
+    questions++
+    return new Promise(() => undefined)
+  }
+  const [goodContext, badContext] = [contextIn(folder), contextIn(folder, { reach: neverAnswered })]
   const begun = firstOutput(hosts, honest)
   const goodOutput = run(good, command, goodContext)
   const badOutput = run(bad, command, badContext)
@@ -78,6 +85,7 @@ export async function hostileHost(root: string, { messages, random, say }: Hosti
       ? []
       : [`a hostile host named an image that it did not send: ${JSON.stringify(answered).slice(0, 300)}`]),
     ...(badContext.blobs.size === 0 ? [] : ['a hostile host stored a blob under a wrong hash']),
+    ...(questions > maxQuestions ? [`a hostile host asked the user ${questions} questions at once`] : []),
     ...(shownMb > maxLiveMb ? [`a hostile host showed ${shownMb} MB of output`] : []),
     ...(grownMb > maxGrowthMb ? [`the memory of the server grew by ${grownMb} MB`] : []),
   ]
@@ -89,6 +97,8 @@ const lostImage = {
   image: { source: { type: 'blob', mediaType: 'image/png', sha256: 'a'.repeat(64), size: 1 } },
 }
 
+let question = 10
+
 function lie(pick: <T>(items: readonly T[]) => T, { goodId, badId }: { goodId: string; badId: string }): unknown {
   const id = pick([goodId, badId, newId(), '../../x'])
   const outcome = { output: 'wrong', records: [], blobs: [] }
@@ -97,15 +107,16 @@ function lie(pick: <T>(items: readonly T[]) => T, { goodId, badId }: { goodId: s
     { type: 'refused', id: id === badId ? goodId : id, reason: 'wrong' },
     { type: 'elsewhere', id: id === badId ? goodId : id, access: [{ type: 'write', path: '/etc/passwd' }] },
     { type: 'output', id, off: pick([0, 5, 1e9]), text: 'y'.repeat(pick([1, 1000, 100_000])) },
-    { type: 'reach', id: id === badId ? goodId : id, question: 1, host: 'wrong.example', port: 443 },
+    { type: 'reach', id, question: pick([1, 2, 3]), host: 'wrong.example', port: 443 },
+    { type: 'reach', id, question: question++, host: 'wrong.example', port: 443 },
     { type: 'hello', protocol: 1, key: 'b'.repeat(64), name: 'x', platform: 'x', workspaces: [] },
     { type: 'done' },
     null,
   ])
 }
 
-function contextIn(cwd: string): TestContext {
-  return testContext({ cwd, sessionId: newId() })
+function contextIn(cwd: string, given: Partial<TestContext> = {}): TestContext {
+  return testContext({ cwd, sessionId: newId(), ...given })
 }
 
 async function run(

@@ -117,6 +117,8 @@ const attempts = (path: string, root: string): [string, Record<string, unknown>]
   ['ls', { path: '..' }],
   ['find', { pattern: '*', path: root }],
   ['bash', { command: `touch ran; cat ${path}` }],
+  ['bash', { command: `cat ${path}` }],
+  ['bash', { command: `grep -h stays ${path} ../*` }],
   ['bash', { command: 'true', background: true }],
   ['job_output', { jobId: `../../${path}` }],
   ['__proto__', {}],
