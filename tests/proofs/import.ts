@@ -6,6 +6,7 @@ import { databaseCopies } from '../../packages/cli/src/import/opencode-rows.ts'
 import { randomFrom } from '@tapetree/session/testing'
 import { checkImport, checkPrefix, entriesOf } from './import/check-import.ts'
 import { goOn, strictProvider, successors } from './import/go-on.ts'
+import { measureMany } from './import/many-sessions.ts'
 import { inAllReaders, readerMutants } from './import/mutants.ts'
 import { layOut, specimensIn, type Specimen } from './import/specimens.ts'
 import { totalsOf } from './import/totals.ts'
@@ -19,13 +20,16 @@ export const claim =
 export const sizes = { ci: { variations: 150 }, full: { variations: 3000 } }
 
 const maxShown = 20
+/** Only at size full: they are imported one by one. */
+const manySessions = 100_000
 
 /**
  * Imports what other programs have written, as it is and varied at random: what every line says is in the session or in the report, a second
  * import adds nothing, a part and then the whole is the whole, and a strict provider accepts the next request. Faults that are added to the
- * importer must show. `IMPORT_CASE` repeats one variation.
+ * importer must show. `IMPORT_CASE` repeats one variation. At size full, it also lists and searches as many sessions as `bench list` has.
  */
-export async function run({ size, seed, say, temporaryFolder }: FigureContext): Promise<FigureResult> {
+export async function run(context: FigureContext): Promise<FigureResult> {
+  const { size, seed, say, temporaryFolder } = context
   const home = await temporaryFolder()
   await layOut(home)
   const before = digestOf(home)
@@ -92,7 +96,9 @@ export async function run({ size, seed, say, temporaryFolder }: FigureContext): 
   }
   if (figures.missed > 0) complain(`${figures.missed} added faults were not found`)
   if (digestOf(home) !== before) complain('the files of the other programs were changed')
-  return { ok: problems.length === 0, figures: { ...figures, problems: problems.length } }
+  const many = size === 'full' && chosen === undefined ? await measureMany(manySessions, context) : undefined
+  for (const problem of many?.problems ?? []) complain(problem)
+  return { ok: problems.length === 0, figures: { ...figures, ...many?.figures, problems: problems.length } }
 }
 
 /** A recording as it is: also its totals and times are known. */
