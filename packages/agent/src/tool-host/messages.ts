@@ -10,7 +10,9 @@ export const maxHostMessageBytes = 16 * 1024 * 1024
 /** The files of a workspace are in at most so many packs. */
 export const maxPacks = 50
 
-const name = z.string().min(1).max(200)
+export const maxNameLength = 200
+
+const name = z.string().min(1).max(maxNameLength)
 const id = z.string().regex(/^[\w-]{8,64}$/)
 const input = z.record(z.string(), z.unknown())
 

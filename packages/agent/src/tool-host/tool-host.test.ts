@@ -9,7 +9,7 @@ import {
   utimesSync,
   writeFileSync,
 } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { hostname, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createRedactor } from '@tapetree/redact'
 import { newId } from '@tapetree/session'
@@ -272,6 +272,20 @@ describe('a host', () => {
     const { spool = '' } = (await checked.start?.(context)) ?? {}
     mkdirSync(join(root, 'data', 'calls', context.sessionId, spool, 'started'), { recursive: true })
     expect(await checked.run(context)).toMatchObject({ content: expect.stringContaining('unknown'), isError: true })
+  })
+
+  test('with a name that is too long or empty is known by a part of it, or by its machine', async () => {
+    for (const [name, known] of [
+      ['x'.repeat(300), 'x'.repeat(200)],
+      ['', hostname()],
+    ] as const) {
+      const host = await openHost({ name })
+      channel.connect(host)
+      await workspace()
+      expect(channel.hello?.name).toBe(known)
+      channel.cut()
+      await host.close()
+    }
   })
 
   test('has its folder for itself', async () => {

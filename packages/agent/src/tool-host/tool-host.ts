@@ -27,6 +27,7 @@ import { HostedCall, hostTexts, send, type HostedSession, type HostLink, type Ju
 import {
   hostRequest,
   introduced,
+  maxNameLength,
   parseMessage,
   toolHostProtocol,
   type CallRequest,
@@ -144,7 +145,7 @@ export class ToolHost {
         type: 'hello',
         protocol: toolHostProtocol,
         key: await keyIn(dataFolder),
-        name: options.name ?? hostname(),
+        name: (options.name || hostname()).slice(0, maxNameLength),
         platform: process.platform,
         workspaces: await Promise.all(
           [...workspaces.values()].map((workspace) =>
