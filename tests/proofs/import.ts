@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import type { FigureContext, FigureResult } from '../../scripts/figure/figure.ts'
 import { databaseCopies } from '../../packages/cli/src/import/opencode-rows.ts'
 import { randomFrom } from '@tapetree/session/testing'
-import { checkImport, checkPrefix, entriesOf } from './import/check-import.ts'
+import { checkGrowth, checkImport, checkPrefix, entriesOf } from './import/check-import.ts'
 import { goOn, strictProvider, successors } from './import/go-on.ts'
 import { measureMany } from './import/many-sessions.ts'
 import { inAllReaders, readerMutants } from './import/mutants.ts'
@@ -109,6 +109,7 @@ async function checkSpecimen(specimen: Specimen): Promise<string[]> {
     for (const count of [1, 5, 9, specimen.lines.length - 1].map((each) => Math.min(each, specimen.lines.length))) {
       problems.push(...(await checkPrefix(specimen, specimen.lines, count)))
     }
+    if (specimen.source === 'opencode') problems.push(...(await checkGrowth(specimen)))
     await using session = await store.open(result.id)
     const expected = totalsOf(specimen.source, specimen.lines)
     const { tokens, cost } = session.totals

@@ -244,6 +244,38 @@ export async function checkPrefix(specimen: Specimen, lines: readonly string[], 
   return problems
 }
 
+/** Rows of a database change: what was imported while a text or a call was half there must go on in the whole one. */
+export async function checkGrowth(specimen: Specimen): Promise<string[]> {
+  const whole = memoryStore()
+  const { id } = await importInto(whole, specimen.found)
+  await using left = await whole.open(id)
+  const expected = await stateOf(left)
+  const problems: string[] = []
+  for (const [index, line] of specimen.lines.entries()) {
+    const half = halfOf(JSON.parse(line) as { data?: unknown })
+    if (half === undefined) continue
+    const parts = memoryStore()
+    await importInto(parts, withLines(specimen, [...specimen.lines.slice(0, index), JSON.stringify(half)]))
+    await importInto(parts, specimen.found)
+    await using right = await parts.open(id)
+    const found = await stateOf(right)
+    if (
+      JSON.stringify(found.about) !== JSON.stringify(expected.about) ||
+      [...expected.path].some((each) => !found.path.has(each))
+    )
+      problems.push(`after half of line ${index + 1} first, it goes on elsewhere`)
+  }
+  return problems
+}
+
+function halfOf(row: { data?: unknown }): object | undefined {
+  const data = (row.data ?? {}) as { type?: unknown; text?: unknown; state?: { status?: unknown } }
+  if (typeof data.text === 'string')
+    return { ...row, data: { ...data, text: data.text.slice(0, data.text.length / 2) } }
+  if (data.type !== 'tool' || data.state?.status !== 'completed') return undefined
+  return { ...row, data: { ...data, state: { status: 'pending', input: {} } } }
+}
+
 interface State {
   about: Record<string, unknown>
   entries: Map<string, string>

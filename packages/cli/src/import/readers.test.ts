@@ -155,3 +155,18 @@ test('a document that no message can hold is named, and its bytes do not become 
   }
   expect(JSON.stringify(await messagesOf(ofClaude.session))).toContain('plan.pdf')
 })
+
+test('opencode: an answer that was imported while it streamed goes on in the whole answer', async () => {
+  const rows = (text: string): object[] => [
+    { table: 'session', id: 's1', data: { title: 'Notes', time: { created: Date.parse(time) } } },
+    { table: 'message', id: 'm1', data: { role: 'user', time: { created: Date.parse(time) } } },
+    { table: 'part', id: 'p1', message: 'm1', data: { type: 'text', text: 'How?' } },
+    { table: 'message', id: 'm2', data: { role: 'assistant', time: { created: Date.parse(time) } } },
+    { table: 'part', id: 'p2', message: 'm2', data: { type: 'text', text } },
+  ]
+  const store = memoryStore()
+  for (const part of ['By', 'By path', 'By path.']) await (await opened('opencode', rows(part), store)).session.close()
+  const { session, result } = await opened('opencode', rows('By path.'), store)
+  const said = (await messagesOf(session)).map(({ content: [block] }) => block?.type === 'text' && block.text.content)
+  expect([result.outcome, ...said]).toEqual(['unchanged', 'How?', 'By path.'])
+})
