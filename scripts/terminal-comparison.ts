@@ -1,6 +1,6 @@
 // Draws the pictures of docs/reference/terminal-comparison.md: the same twelve moments in this program and in two others, at the same size, with a
 // scripted provider on loopback. Needs a build, chromium, and a folder in which `npm install @openai/codex @earendil-works/pi-coding-agent` was run:
-// `node -C @tapetree/source scripts/terminal-comparison.ts <folder> [moment…]`
+// `node -C @tapetree/source scripts/terminal-comparison.ts <folder> [moment…]`. With `-` as the folder it draws this program only.
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -68,6 +68,7 @@ const programs: Record<string, Program> = {
       return {
         TAPETREE_HOME: join(home, 'tapetree'),
         XDG_RUNTIME_DIR: home,
+        COLORTERM: 'truecolor',
         ...(fake && { FAKE_API_KEY: 'no-secret' }),
       }
     },
@@ -370,7 +371,9 @@ async function shoot(program: Program, { isFirst, permission = 'ask', play }: Mo
 await mkdir(out, { recursive: true })
 for (const [moment, scene] of Object.entries(moments)) {
   if (only.length > 0 && !only.includes(moment)) continue
-  const driven = Object.entries(programs).filter(([, { subagent }]) => scene.needs === undefined || subagent)
+  const driven = Object.entries(programs)
+    .filter(([name]) => folder !== '-' || name === 'tapetree')
+    .filter(([, { subagent }]) => scene.needs === undefined || subagent)
   const shots = driven.map(async ([name, program]) => [name, await shoot(program, scene)] as const)
   const done = await Promise.all(shots)
   const drawn = await pictures(

@@ -1,7 +1,24 @@
 import { getImageDimensions } from '@earendil-works/pi-tui'
 import type { Content, ImageSource } from '@tapetree/session'
+import * as screen from '@tapetree/session/screen'
+import type { ToolCallPart } from '@tapetree/session/view'
 
-export { callArgument } from '@tapetree/session/screen'
+/** The most informative argument of a call; of a plan, its title. Not yet harmless. */
+export function callArgument(call: Pick<ToolCallPart, 'name' | 'input'>): string {
+  const { plan } = call.input
+  return call.name === 'exit_plan' && typeof plan === 'string' ? planTitle(plan) : screen.callArgument(call)
+}
+
+/** The first line, without the signs of Markdown. */
+function planTitle(plan: string): string {
+  const [line = ''] = /\S[^\n]*/.exec(plan.slice(0, longestTitle)) ?? []
+  return line
+    .replace(/^(?:#{1,6}|[-*+>]|\d{1,9}[.)])[ \t]+/, '')
+    .replace(/[ \t]+#*$/, '')
+    .replaceAll(/\*\*|__|`/g, '')
+}
+
+const longestTitle = 2000
 
 /** The text of a message or a result. Not yet harmless. */
 export function contentText(content: string | readonly Content[]): string {

@@ -45,3 +45,10 @@ test('a call is described by its command, path or job, and otherwise by all argu
     [{ content: 'x', path: 'a' }, { jobId: 'j1', wait: 5 }, { only: 'this' }, { a: 1, b: 'c' }, {}].map(argument),
   ).toEqual(['a', 'j1', 'this', '{"a":1,"b":"c"}', ''])
 })
+
+test('a plan is described by its title, without the signs of Markdown', () => {
+  const argument = (plan: string): string => callArgument({ name: 'exit_plan', input: { plan } })
+  expect(
+    ['## A `timeout` of **0** ##\n\n1. Change it', '\n\n1. Change `it`\n2. Test', 'Plain\ntext', ''].map(argument),
+  ).toEqual(['A timeout of 0', 'Change it', 'Plain', ''])
+})

@@ -27,6 +27,9 @@ export interface Theme {
   diffAdded: Style
   diffRemoved: Style
   diffPlace: Style
+  /** The number and the sign before an added or removed line, on its background. */
+  diffAddedSign: Style
+  diffRemovedSign: Style
   /** The background of added and removed lines, and of the changed words in them. */
   diffAddedLine: Style
   diffRemovedLine: Style
@@ -36,14 +39,29 @@ export interface Theme {
   syntax: Readonly<Record<string, Style>>
 }
 
-export function themeFor({ theme, color }: { theme: ThemeName; color: boolean }): Theme {
-  return color ? themes[theme] : plain
+export function themeFor({ theme, color, isTrueColor = false }: Colors): Theme {
+  if (!color) return plain
+  return isTrueColor ? { ...themes[theme], ...softChanges[theme] } : themes[theme]
+}
+
+export interface Colors {
+  theme: ThemeName
+  color: boolean
+  /** Not only the 256 colors of the palette. */
+  isTrueColor?: boolean
+}
+
+/** GNU screen says what the terminal around it can, and cannot do it itself. */
+export function isTrueColor(env: Readonly<Record<string, string | undefined>>): boolean {
+  const { COLORTERM: colors = '', STY: screen = '', TERM: terminal = '' } = env
+  return screen === '' && (/^(?:truecolor|24bit)$/i.test(colors) || terminal.endsWith('-direct'))
 }
 
 type Code = readonly [open: string, close: string]
 
 const foreground = (color: string): Code => [`38;5;${color}`, '39']
 const background = (color: string): Code => [`48;5;${color}`, '49']
+const exactBackground = (red: number, green: number, blue: number): Code => [`48;2;${red};${green};${blue}`, '49']
 const bold: Code = ['1', '22']
 const italic: Code = ['3', '23']
 const underline: Code = ['4', '24']
@@ -79,10 +97,13 @@ const dark: Theme = {
   diffAdded: styled(foreground('114')),
   diffRemoved: styled(foreground('210')),
   diffPlace: styled(foreground('111')),
-  diffAddedLine: styled(background('22')),
-  diffRemovedLine: styled(background('52')),
-  diffAddedWords: styled(background('28')),
-  diffRemovedWords: styled(background('88')),
+  // The palette has no soft green or red: only the sign and the changed words are on one.
+  diffAddedSign: styled(foreground('114'), background('22')),
+  diffRemovedSign: styled(foreground('210'), background('52')),
+  diffAddedLine: styled(background('235')),
+  diffRemovedLine: styled(background('235')),
+  diffAddedWords: styled(background('22')),
+  diffRemovedWords: styled(background('52')),
   syntax: syntaxOf({
     keyword: '176',
     built_in: '180',
@@ -119,6 +140,8 @@ const light: Theme = {
   diffAdded: styled(foreground('22')),
   diffRemoved: styled(foreground('124')),
   diffPlace: styled(foreground('25')),
+  diffAddedSign: styled(foreground('22')),
+  diffRemovedSign: styled(foreground('124')),
   diffAddedLine: styled(background('194')),
   diffRemovedLine: styled(background('224')),
   diffAddedWords: styled(background('157')),
@@ -160,6 +183,8 @@ const highContrast: Theme = {
   diffAdded: styled(bold, ['92', '39']),
   diffRemoved: styled(bold, ['91', '39']),
   diffPlace: styled(['96', '39']),
+  diffAddedSign: styled(bold, ['92', '39']),
+  diffRemovedSign: styled(bold, ['91', '39']),
   diffAddedLine: styled(['92', '39']),
   diffRemovedLine: styled(['91', '39']),
   diffAddedWords: styled(['92', '39'], inverse),
@@ -189,6 +214,8 @@ const plain: Theme = {
   diffAdded: none,
   diffRemoved: none,
   diffPlace: none,
+  diffAddedSign: none,
+  diffRemovedSign: none,
   diffAddedLine: none,
   diffRemovedLine: none,
   diffAddedWords: none,
@@ -197,6 +224,25 @@ const plain: Theme = {
 }
 
 const themes: Record<ThemeName, Theme> = { dark, light, 'high-contrast': highContrast }
+
+/** What 24-bit color makes softer. */
+const softChanges: Record<ThemeName, Partial<Theme>> = {
+  dark: {
+    diffAddedSign: dark.diffAdded,
+    diffRemovedSign: dark.diffRemoved,
+    diffAddedLine: styled(exactBackground(30, 50, 38)),
+    diffRemovedLine: styled(exactBackground(60, 34, 36)),
+    diffAddedWords: styled(exactBackground(44, 86, 59)),
+    diffRemovedWords: styled(exactBackground(107, 50, 54)),
+  },
+  light: {
+    diffAddedLine: styled(exactBackground(230, 255, 236)),
+    diffRemovedLine: styled(exactBackground(255, 235, 233)),
+    diffAddedWords: styled(exactBackground(180, 240, 195)),
+    diffRemovedWords: styled(exactBackground(255, 200, 197)),
+  },
+  'high-contrast': {},
+}
 
 export const themeNames = Object.keys(themes) as readonly ThemeName[]
 

@@ -1,18 +1,20 @@
-import { themeFor, type Theme, type ThemeName } from '../theme.ts'
+import { themeFor, type Colors, type Theme, type ThemeName } from '../theme.ts'
 
 /** How the chat looks now. It may change while the chat is shown. */
 export class Appearance {
   readonly color: boolean
   /** Always the same object: it styles text with the current theme. Caches of styled text are notified of a change. */
   readonly theme: Theme
+  readonly #isTrueColor: boolean
   #name: ThemeName
   #isChanged = false
   #current: Theme
 
-  constructor({ theme, color }: { theme: ThemeName; color: boolean }) {
-    this.color = color
-    this.#name = theme
-    this.#current = themeFor({ theme, color })
+  constructor(colors: Colors) {
+    this.color = colors.color
+    this.#isTrueColor = colors.isTrueColor ?? false
+    this.#name = colors.theme
+    this.#current = themeFor(colors)
     this.theme = following(() => this.#current)
   }
 
@@ -28,7 +30,7 @@ export class Appearance {
   change(name: ThemeName): void {
     this.#isChanged = true
     this.#name = name
-    this.#current = themeFor({ theme: name, color: this.color })
+    this.#current = themeFor({ theme: name, color: this.color, isTrueColor: this.#isTrueColor })
   }
 }
 

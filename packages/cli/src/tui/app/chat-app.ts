@@ -25,7 +25,7 @@ import { SessionLines } from './session-lines.ts'
 import { SlashCommands, type Look } from '../chat/slash-commands.ts'
 import { slashTable } from '../chat/slash-table.ts'
 import { Ticker } from '../chat/activities.ts'
-import { isThemeName, themeNames, type ThemeName } from '../theme.ts'
+import { isThemeName, isTrueColor, themeNames, type ThemeName } from '../theme.ts'
 import type { Remarks } from '../chat/remarks.ts'
 import type { SessionActions } from '../chat/session-actions.ts'
 
@@ -183,7 +183,7 @@ function assembleChat(options: ChatOptions, terminal: Terminal): ChatParts {
   const { now, session, remarks, activities, actions, enterKey } = core
   const panels = new PanelPlace()
   const loaded = new LoadedEntries()
-  const appearance = new Appearance(look)
+  const appearance = new Appearance({ ...look, isTrueColor: isTrueColor(env) })
   const { theme } = appearance
   const onOlder = (): void => {
     const { handle } = session
@@ -263,6 +263,7 @@ function assembleChat(options: ChatOptions, terminal: Terminal): ChatParts {
     theme,
     now,
     handle: () => session.handle,
+    home: options.home,
     localFolder: () => session.localFolder,
     subagentName: (sessionId) => lines.subagentName(sessionId),
     mayAnswer: () => session.takesMessages,

@@ -11,6 +11,8 @@ export interface DialogsOptions {
   theme: Theme
   now: () => number
   handle: () => SessionHandle | undefined
+  /** The home folder of the user. */
+  home: string
   /** The working folder of the session; undefined if its files are not on this machine. */
   localFolder: () => string | undefined
   /** The name of the subagent that works in a session. */
@@ -126,14 +128,14 @@ export class Dialogs {
       import('../panels/permission-dialog.ts'),
       import('./change-preview.ts'),
     ])
-    const { theme, now, localFolder, subagentName, onChange } = this.#options
+    const { theme, now, home, localFolder, subagentName, onChange } = this.#options
     const cwd = localFolder()
     const panel = new PermissionDialog({
       theme,
       requests,
       now,
       cwd,
-      ...(cwd !== undefined && { preview: previewChange }),
+      ...(cwd !== undefined && { home, preview: previewChange }),
       subagentName,
       onChange,
       onAnswer: (requestId, answer) => this.#answer(requestId, answer),

@@ -9,6 +9,29 @@ test('shows the full command, the reason and every option', async () => {
   await expect(golden(dialog)).toMatchFileSnapshot('golden/permission-dialog.txt')
 })
 
+test('the folder of a command is named only if it is another than the working folder, and short', () => {
+  const titled = (folder: string): string[] => {
+    const ask = request('a', { title: `Run in ${folder}: npm ci\nbecause`, input: { command: 'npm ci' } })
+    const shown = open([ask], { cwd: '/home/me/shop', home: '/home/me' }).dialog.render(80)
+    return shown.slice(1, 3).map((line) => line.replaceAll(/^│ | *│$/g, ''))
+  }
+  expect(titled('/home/me/shop')).toEqual(['$ npm ci', ''])
+  expect(titled('/home/me/shop/web')).toEqual(['Run in ./web:', '$ npm ci'])
+  expect(titled('/home/me/shopping')).toEqual(['Run in ~/shopping:', '$ npm ci'])
+  expect(titled('/srv/shop')).toEqual(['Run in /srv/shop:', '$ npm ci'])
+})
+
+test('a choice names the working folder as this folder', () => {
+  const label = 'Allow in this session: writing in /repo, `node /repo/x`, writing in /repo/a, writing in /repository'
+  const options = [{ optionId: 'a', label, kind: 'allow_always' as const }]
+  const shown = open([request('a', { options })], { cwd: '/repo' })
+    .dialog.render(160)
+    .join('\n')
+  expect(shown).toContain(
+    'Allow in this session: writing in this folder, `node /repo/x`, writing in ./a, writing in /repository',
+  )
+})
+
 test('a digit, or the arrows with Enter, answers, and the next request appears', () => {
   const { dialog, answers, clock, closed } = open([request('a'), request('b')])
   press(dialog, '2')

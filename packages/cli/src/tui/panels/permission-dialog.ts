@@ -6,6 +6,7 @@ import { Highlighter } from '../markdown/highlight.ts'
 import { hardWrapLine, paint } from '../markdown/wrap-line.ts'
 import type { Theme } from '../theme.ts'
 import { countSpans, DiffView } from '../views/diff-view.ts'
+import { commandRows, wordRows } from './parts/command-rows.ts'
 import { OptionBlock, QuietKeys } from './parts/option-block.ts'
 import { FramedPanel, type FrameContent, type Room } from './parts/panel-frame.ts'
 import { permissionText, seen } from './permission-text.ts'
@@ -20,6 +21,8 @@ interface PermissionDialogOptions {
   now?: () => number
   /** The working folder: paths below it are shortened. */
   cwd?: string | undefined
+  /** The home folder: other folders below it begin with `~`. */
+  home?: string | undefined
   /** What a request to change a file would change, with its place in the file; undefined if that is unknown. */
   preview?: (request: OpenQuestion) => Promise<readonly DiffFile[] | undefined>
   /** The name of the subagent that works in a session. */
@@ -52,6 +55,8 @@ export class PermissionDialog extends FramedPanel {
   #notice = ''
   #wasEarly = false
   #change: { requestId: string; view: DiffView } | undefined
+  /** The command as it was drawn last. */
+  #command: { text: string; width: number; rows: readonly string[] } | undefined
   readonly #highlighter: Highlighter
   isFullScreen = false
 
@@ -175,20 +180,31 @@ export class PermissionDialog extends FramedPanel {
   /** The full effect of the call: a change as a diff, everything else as it is. */
   #text(request: OpenQuestion, width: number): ScrolledLines {
     const { theme } = this
-    const { what, input } = permissionText(request)
+    const { what, input, run } = permissionText(request)
     const cut =
       'truncated' in request && request.truncated
         ? ['', theme.warning('The input is too long to show here. The conversation shows it.')]
         : []
     const rest = (shown: typeof input): string[] => shown.flatMap((each) => ['', ...inputLines(each, { theme, width })])
     if (this.#change?.requestId !== request.requestId) {
-      return [...hardWrapped(what, width).map((line) => theme.strong(line)), ...rest(input), ...cut]
+      return [...(run ? this.#run(run, width) : bold(what, { theme, width })), ...rest(input), ...cut]
     }
     const { view } = this.#change
     const path = shortPath(what, this.#options.cwd)
     const head = [{ text: path, style: theme.strong }, { text: '  ' }, ...countSpans(view.counts, theme)]
     const others = rest(input.filter(({ name }) => !changeInputs.has(name)))
     return joinLines(joinLines(hardWrapLine(head, width).map(paint), diffRows(view, width)), [...others, ...cut])
+  }
+
+  /** The folder is named if it is not the working folder. */
+  #run({ command, folder }: { command: string; folder: string }, width: number): string[] {
+    const { theme } = this
+    const place = shortFolder(folder, this.#options)
+    const where = place === undefined ? [] : bold(`Run in ${place}:`, { theme, width })
+    if (this.#command?.text !== command || this.#command.width !== width) {
+      this.#command = { text: command, width, rows: commandRows(command, { theme, width }) }
+    }
+    return [...where, ...this.#command.rows]
   }
 
   /** Shows the change as the model described it, until its place in the file is known. */
@@ -260,7 +276,7 @@ export class PermissionDialog extends FramedPanel {
   }
 
   #newBlock(): OptionBlock {
-    return new OptionBlock(this.#ways().map(({ label }) => harmlessLine(label)))
+    return new OptionBlock(this.#ways().map(({ label }) => shortLabel(label, this.#options.cwd)))
   }
 
   #ways(): Way[] {
@@ -273,6 +289,11 @@ export class PermissionDialog extends FramedPanel {
   }
 }
 
+function bold(text: string, { theme, width }: { theme: Theme; width: number }): string[] {
+  const lines = text.replaceAll('\t', '    ').split('\n')
+  return lines.flatMap((line) => wordRows([{ text: line, style: theme.strong }], width).map(paint))
+}
+
 function inputLines(
   { name, text }: { name: string; text: string },
   { theme, width }: { theme: Theme; width: number },
@@ -283,6 +304,31 @@ function inputLines(
 
 /** The diff says what these say. */
 const changeInputs = new Set(['path', 'oldText', 'newText', 'content'])
+
+/** Below the working folder `./src`, below the home folder `~/src`; undefined for the working folder itself. */
+function shortFolder(folder: string, { cwd, home }: Pick<PermissionDialogOptions, 'cwd' | 'home'>): string | undefined {
+  if (cwd !== undefined && folder === seen(cwd)) return undefined
+  for (const [start, sign] of [
+    [cwd, '.'],
+    [home, '~'],
+  ] as const) {
+    if (start === undefined || start === '/') continue
+    if (folder === seen(start)) return sign
+    if (folder.startsWith(`${seen(start)}/`)) return sign + folder.slice(seen(start).length)
+  }
+  return folder
+}
+
+/** `Allow in this session: writing in /repo` as `… writing in this folder`. */
+function shortLabel(label: string, cwd: string | undefined): string {
+  const shown = harmlessLine(label)
+  if (cwd === undefined) return shown
+  const written = `writing in ${harmlessLine(cwd)}`
+  const parts = shown
+    .split(', ')
+    .map((part) => (part.endsWith(written) ? `${part.slice(0, -written.length)}writing in this folder` : part))
+  return parts.join(', ').replaceAll(`${written}/`, 'writing in ./')
+}
 
 /** `Write /repo/src/x.ts` as `src/x.ts`. The path is the real one, and complete if it is outside of the folder. */
 function shortPath(what: string, cwd: string | undefined): string {

@@ -4,6 +4,7 @@ import { callArgument, contentText } from '../../text/content-text.ts'
 import { costText, counted, tokenText } from '../../text/amounts.ts'
 import { displayWidth, fitText } from '../../text/display-width.ts'
 import { diffTexts } from '../../text/line-diff.ts'
+import { markdownLines } from '../markdown/markdown-lines.ts'
 import { shownDiff, shownText, shownWords } from '../markdown/shown-text.ts'
 import { paint, wrapLine, type Span, type StyledLine } from '../markdown/wrap-line.ts'
 import type { Style, Theme } from '../theme.ts'
@@ -22,7 +23,11 @@ export function callLines(call: ToolCallPart, context: ItemContext, width: numbe
   // The dialog shows what it asks about.
   if (change) return outcome.state === 'asking' ? head : [...head, ...changeRows(change, { ...context, width })]
   if (isQuiet(call, outcome, context)) return head
-  return [...head, ...indentedBody(bodyOf(call, outcome, context), { ...context, width })]
+  return [
+    ...head,
+    ...proposedPlan(call, context, width),
+    ...indentedBody(bodyOf(call, outcome, context), { ...context, width }),
+  ]
 }
 
 /** The id of the job that a command became, from what the tool told the model. */
@@ -39,6 +44,14 @@ export function jobNewsOf(call: ToolCallPart, { jobNews }: ItemContext): JobNews
     jobIds.set(call, known)
   }
   return known.id === undefined ? undefined : jobNews(known.id)
+}
+
+/** The plan that the line has the title of. */
+function proposedPlan({ name, input }: ToolCallPart, context: ItemContext, width: number): string[] {
+  const { theme, isUnfolded = false, highlighter } = context
+  if (name !== 'exit_plan' || !isUnfolded || typeof input['plan'] !== 'string') return []
+  const lines = markdownLines(shownText(input['plan']), { theme, width: width - indent.length, highlighter })
+  return lines.map((line) => (line === '' ? '' : indent + line))
 }
 
 /** What a job does now, in place of how it started. */
@@ -129,7 +142,7 @@ function headLines(
   { context, width, change }: { context: ItemContext; width: number; change: DiffView | undefined },
 ): string[] {
   const { theme } = context
-  const name = call.name === 'todo_write' ? 'Tasks' : fitText(shownWords(call.name), maxName)
+  const name = ownNames.get(call.name) ?? fitText(shownWords(call.name), maxName)
   const words = fitText(shownWords(note), Math.max(12, Math.floor(width / 2)))
   const argument = call.name === 'ask_user' && context.isUnfolded ? '' : callArgument(call)
   const style = styles[state](theme)
@@ -173,6 +186,10 @@ function planText(items: unknown): string {
 }
 
 const maxName = 60
+const ownNames: ReadonlyMap<string, string> = new Map([
+  ['todo_write', 'Tasks'],
+  ['exit_plan', 'Plan'],
+])
 const signs = { waiting: '○', asking: '?', running: '●', done: '✓', failed: '✗', denied: '⊘', skipped: '–' } as const
 
 const styles: Record<CallOutcome['state'], (theme: Theme) => Style> = {

@@ -311,8 +311,8 @@ interface LineLook {
 
 function looks(theme: Theme): Record<DiffLine['type'], LineLook> {
   return {
-    added: { line: theme.diffAddedLine, words: theme.diffAddedWords, sign: theme.diffAdded },
-    removed: { line: theme.diffRemovedLine, words: theme.diffRemovedWords, sign: theme.diffRemoved },
+    added: { line: theme.diffAddedLine, words: theme.diffAddedWords, sign: theme.diffAddedSign },
+    removed: { line: theme.diffRemovedLine, words: theme.diffRemovedWords, sign: theme.diffRemovedSign },
     context: { line: undefined, words: undefined, sign: undefined },
   }
 }

@@ -72,6 +72,16 @@ describe('calls', () => {
     for (const unknown of [gone, undefined]) expect(draw(talk, { jobNews: () => unknown })).toContain('(no output yet)')
   })
 
+  test('a plan is its title, and unfolded the whole plan as Markdown', () => {
+    const plan = '## Refuse `0`\n\n1. Change the **check**.\n2. Test it.'
+    const talk = new Talk().assistant(call('a', 'exit_plan', { plan }))
+    const asking = { isLive: true, callNews: () => ({ isAsked: true }) }
+    expect(draw(talk, asking)).toBe('\n? Plan Refuse 0 · waiting for you\n')
+    expect(draw(talk, { ...asking, isUnfolded: true })).toBe(
+      '\n? Plan Refuse 0 · waiting for you\n  Refuse 0\n\n  1. Change the check.\n  2. Test it.\n',
+    )
+  })
+
   test('a call shows its state while it waits, asks, runs and is done', () => {
     const talk = new Talk().assistant(call('a', 'bash', { command: 'npm test\nnpm run lint' }))
     const live = { isLive: true, now: () => talkTime + 65_000 }
@@ -175,8 +185,9 @@ describe('calls', () => {
   test('the words that changed have a background of their own', () => {
     const input = { path: 'a.ts', oldText: 'hello world', newText: 'hello there' }
     const talk = new Talk().assistant(call('a', 'edit', input))
-    const colored = draw(talk, { isLive: true, theme: themeFor({ theme: 'dark', color: true }) })
-    expect(colored.replaceAll('\u001b', '^')).toContain('^[48;5;52mhello ^[49m^[48;5;88mworld^[49m')
+    const dark = themeFor({ theme: 'dark', color: true })
+    const colored = draw(talk, { isLive: true, theme: dark })
+    expect(colored).toContain(`${dark.diffRemovedLine('hello ')}${dark.diffRemovedWords('world')}`)
   })
 
   test('a long changed line is short while it is folded', () => {

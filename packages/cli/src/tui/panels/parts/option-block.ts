@@ -1,7 +1,8 @@
 import { matchesKey } from '@earendil-works/pi-tui'
 import { padded } from '../../../text/display-width.ts'
+import { paint } from '../../markdown/wrap-line.ts'
 import type { Theme } from '../../theme.ts'
-import { hardWrapped } from './text-wrap.ts'
+import { wordRows } from './command-rows.ts'
 import { typedText } from './text-field.ts'
 
 /** A few numbered options, each shown in full. Their labels are harmless. */
@@ -56,8 +57,8 @@ export class OptionBlock {
     const isSelected = index === this.#selected
     const tick = this.#ticked.size === 0 ? '' : this.#ticked.has(index) ? '[x] ' : '[ ] '
     const head = `${isSelected ? '›' : ' '} ${index + 1}. ${tick}`
-    const lines = hardWrapped(label, width - head.length).map(
-      (line, at) => (at === 0 ? head : ' '.repeat(head.length)) + line,
+    const lines = wordRows([{ text: label.replaceAll('\t', '    ') }], width - head.length).map(
+      (row, at) => (at === 0 ? head : ' '.repeat(head.length)) + paint(row),
     )
     return isSelected ? lines.map((line) => theme.selected(padded(line, width))) : lines
   }
