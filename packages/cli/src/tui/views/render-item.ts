@@ -19,6 +19,7 @@ import { shownText, shownWords } from '../markdown/shown-text.ts'
 import type { Theme, Style } from '../theme.ts'
 import { indentedBody, outputBody, titleLines, callLines } from './call-lines.ts'
 import { countSpans } from './diff-view.ts'
+import { errorLines } from './error-lines.ts'
 import type { ItemContext } from './item-context.ts'
 import { paint, textOf, wrapLine, type Span, type StyledLine } from '../markdown/wrap-line.ts'
 import { foldLines, mostLines } from './folded-lines.ts'
@@ -289,7 +290,7 @@ function workedLines({ theme, worked }: ItemContext, width: number): string[] {
 }
 
 function endLines({ error, stopReason }: AssistantItem, { theme }: ItemContext, width: number): string[] {
-  if (error) return noticeLines({ sign: '✗', text: `${error.message} (${error.kind})`, style: theme.error }, width)
+  if (error) return errorLines(error, { theme, width })
   if (stopReason === 'aborted') return noticeLines({ sign: '–', text: 'Stopped here.', style: theme.muted }, width)
   if (stopReason !== 'length') return []
   return noticeLines({ sign: '!', text: 'The answer reached its maximum length.', style: theme.warning }, width)

@@ -17,6 +17,7 @@ import type { Theme } from '../theme.ts'
 import { DraftView } from './draft-view.ts'
 import { contentText } from '../../text/content-text.ts'
 import { jobNewsOf } from './call-lines.ts'
+import { errorLines, errorParts } from './error-lines.ts'
 import type { ItemContext, WorkedRun } from './item-context.ts'
 import { renderItem, noticeLines } from './render-item.ts'
 
@@ -323,8 +324,7 @@ function runNews(transcript: Transcript, { failure, theme }: RunNewsOptions, wid
   if (ended !== null)
     return noticeLines({ sign: '–', text: `The session has ended: ${ended}`, style: theme.muted }, width)
   if (lastError && !isSaid(lastError.message, transcript.path.items.at(-1))) {
-    const kind = lastError.kind === undefined ? '' : ` (${lastError.kind})`
-    const lines = noticeLines({ sign: '✗', text: `${lastError.message}${kind}`, style: theme.error }, width)
+    const lines = errorLines(lastError, { theme, width })
     return [...lines, ...noticeLines({ sign: ' ', text: run ? goesOn : standsStill, style: theme.muted }, width)]
   }
   const earlier = failure && !failure.isIn(transcript) ? failure.lines(theme, width) : []
@@ -361,7 +361,8 @@ class RunFailure {
   }
 
   lines(theme: Theme, width: number): string[] {
-    return noticeLines({ sign: '✗', text: `An earlier run failed: ${this.#message}`, style: theme.error }, width)
+    const { sentence } = errorParts(this.#message)
+    return noticeLines({ sign: '✗', text: `An earlier run failed: ${sentence}`, style: theme.error }, width)
   }
 }
 
