@@ -1,4 +1,4 @@
-import type { SessionInfo } from '@tapetree/session'
+import { textOf, type SessionInfo } from '@tapetree/session'
 import { lineKind, type Entry } from '@tapetree/session/format'
 import type { TreeNode } from '@tapetree/session/view'
 import { describeEntry } from '../../text/describe-entry.ts'
@@ -173,7 +173,8 @@ function stateOf(session: SessionInfo | undefined, hasFailed: boolean | undefine
   return session?.status === 'requires_action' ? 'waiting for you' : 'not finished'
 }
 
-export type TreeFilter = 'all' | 'yours' | 'labeled'
+/** `conversation` leaves out what the program tells the model at the beginning: its prompt, the environment, and the first settings. */
+export type TreeFilter = 'conversation' | 'yours' | 'labeled' | 'all'
 
 const searchedLength = 2000
 
@@ -184,7 +185,9 @@ export class TreeRows {
   /** Ids of the starts of folded side branches. */
   readonly #folded = new Set<string>()
   #texts: (string | undefined)[] = []
-  #filter: TreeFilter = 'all'
+  /** The row of the first message. */
+  #first = 0
+  #filter: TreeFilter = 'conversation'
   #search: readonly string[] = []
 
   get count(): number {
@@ -213,6 +216,9 @@ export class TreeRows {
   replace(data: TreeData): void {
     this.#rows = indexTree(data)
     this.#texts = []
+    this.#first = this.#rows.findIndex(
+      (row) => row.type === 'entry' && row.entry.type === 'message' && !isFacts(row.entry),
+    )
     this.#choose()
   }
 
@@ -263,7 +269,7 @@ export class TreeRows {
     return row.end - this.#rows.indexOf(row)
   }
 
-  /** A search includes folded branches. */
+  /** A search includes folded branches, and what the conversation leaves out. */
   #choose(): void {
     this.#shown = []
     const isSearching = this.#search.length > 0
@@ -274,16 +280,32 @@ export class TreeRows {
     }
   }
 
+  /** What stands above every message, unless it is a place of its own: the current entry, a label, a branch. */
+  #isBackground(row: TreeRow, index: number): boolean {
+    if (this.#filter !== 'conversation' || row.type !== 'entry') return false
+    if (row.isLeaf || row.isBranchStart || row.label !== undefined) return false
+    const { entry } = row
+    if (entry.type === 'message') return isFacts(entry)
+    if (entry.type === 'model_change' || entry.type === 'thinking_level') return index < this.#first
+    return entry.type === 'system' || entry.type === 'custom'
+  }
+
   #isChosen(row: TreeRow, index: number): boolean {
+    if (this.#search.length === 0) return passes(row, this.#filter) && !this.#isBackground(row, index)
     if (!passes(row, this.#filter)) return false
-    if (this.#search.length === 0) return true
     const text = (this.#texts[index] ??= searchText(row))
     return this.#search.every((word) => text.includes(word))
   }
 }
 
+/** What environment facts look like in the log: the program wrote them, for the model. */
+function isFacts({ message }: Extract<Entry, { type: 'message' }>): boolean {
+  return message.role === 'custom' && /^<[a-z][\w-]*>\n/.test(textOf(message))
+}
+
 function passes(row: TreeRow, filter: TreeFilter): boolean {
   switch (filter) {
+    case 'conversation':
     case 'all':
       return true
     case 'yours':

@@ -50,6 +50,35 @@ test('a search and the filters show only matches, and Escape shows all again', (
   expect(calls).toEqual([['close']])
 })
 
+test('the prompt of the system, the environment and the first settings are hidden until a filter shows all', () => {
+  const facts: TreeNode = node({
+    type: 'message',
+    id: 'facts',
+    message: { role: 'custom', content: [text('<environment>\nDate: today\n</environment>')] },
+  })
+  const model = (id: string): TreeNode =>
+    node({ type: 'model_change', id, modelChange: { provider: 'p', modelId: id } })
+  const system: TreeNode = node({ type: 'system', id: 'system', system: { tools: [] } })
+  const end = said('end', 'agent', 'Hello.')
+  const { panel } = open({ roots: [chain(model('one'), system, facts, said('ask', 'user', 'Hi'), model('two'), end)] })
+  const conversation = ['● user: Hi', '● model: p/two', '◆ assistant: Hello.']
+  expect(shown(panel)).toEqual(conversation)
+  expect(panel.render(80)[0]).toContain('messages, 3')
+  press(panel, '/', 'environment')
+  expect(shown(panel)).toHaveLength(1)
+  press(panel, 'escape', 'tab', 'tab', 'tab')
+  expect(shown(panel)).toHaveLength(6)
+  press(panel, 'tab')
+  expect(shown(panel)).toEqual(conversation)
+})
+
+test('a current entry is shown, whatever it is', () => {
+  const system: TreeNode = node({ type: 'system', id: 'end', system: { tools: [] } })
+  expect(shown(open({ roots: [chain(said('ask', 'user', 'Hi'), system)] }).panel)).toContain(
+    '◆ system prompt: with 0 tools',
+  )
+})
+
 test('of 10,000 entries a frame reads only the visible ones', () => {
   let reads = 0
   const { panel } = open({ roots: longTree(10_000, () => reads++), leafId: 'e9999' })

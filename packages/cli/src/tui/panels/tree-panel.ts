@@ -26,8 +26,13 @@ interface TreePanelOptions {
 
 type Typing = { type: 'search' | 'label' | 'summary'; row: EntryRow | undefined; field: TextField }
 
-const filters: readonly TreeFilter[] = ['all', 'yours', 'labeled']
-const filterNames: Record<TreeFilter, string> = { all: 'all', yours: 'your messages', labeled: 'labeled' }
+const filters: readonly TreeFilter[] = ['conversation', 'yours', 'labeled', 'all']
+const filterNames: Record<TreeFilter, string> = {
+  conversation: 'messages',
+  yours: 'your messages',
+  labeled: 'labeled',
+  all: 'all',
+}
 const questions: Record<Typing['type'], string> = {
   search: 'Search:',
   label: 'Label (empty to remove):',
@@ -154,7 +159,7 @@ export class TreePanel extends FramedPanel {
 
   #nextFilter(): void {
     const next = filters[(filters.indexOf(this.#rows.filter) + 1) % filters.length]
-    this.#keepSelected(() => this.#rows.filterBy(next ?? 'all'))
+    this.#keepSelected(() => this.#rows.filterBy(next ?? 'conversation'))
   }
 
   /** Folds the side branch that begins here, or moves up to its start. */
