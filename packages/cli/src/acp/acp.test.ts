@@ -247,6 +247,41 @@ test('cancelling ends the turn as cancelled and takes back its permission reques
   expect(await editor.prompt(sessionId, 'again')).toBe('end_turn')
 })
 
+test('cancelling ends a run that /retry has started', async () => {
+  home.provider.script({ type: 'failure', error: 'invalid-request', message: 'No such thing.' }, gated('never'))
+  const editor = await start()
+  const sessionId = await editor.session(home.cwd)
+  await expect(editor.prompt(sessionId, 'hi')).rejects.toThrow('No such thing.')
+  const retried = editor.prompt(sessionId, '/retry')
+  await home.provider.request(2)
+  await editor.agent.notify(sessionMethods.cancel, { sessionId })
+  expect(await retried).toBe('cancelled')
+})
+
+test('cancelling ends a summary that /compact has started', async () => {
+  const long = say('Many words. '.repeat(5000))
+  home.provider.script(long, long, long, gated('never'))
+  const editor = await start()
+  const sessionId = await editor.session(home.cwd)
+  for (const text of ['write much', 'write more', 'write all']) await editor.prompt(sessionId, text)
+  const compacted = editor.prompt(sessionId, '/compact')
+  await home.provider.request(4)
+  await editor.agent.notify(sessionMethods.cancel, { sessionId })
+  expect(await compacted).toBe('cancelled')
+})
+
+test('closing a session cancels the prompt of the editor', async () => {
+  home.provider.script(gated('never'), say('Again.'))
+  const editor = await start()
+  const sessionId = await editor.session(home.cwd)
+  const ended = editor.prompt(sessionId, 'hi')
+  await home.provider.request(1)
+  await editor.agent.request(sessionMethods.close, { sessionId })
+  expect(await ended).toBe('cancelled')
+  await editor.agent.request(sessionMethods.resume, { sessionId, cwd: home.cwd })
+  expect(await editor.prompt(sessionId, 'again')).toBe('end_turn')
+})
+
 test('modes, models and thinking are options, and changing one tells the editor', async () => {
   const editor = await start()
   const { sessionId, modes, configOptions } = await editor.agent.request(sessionMethods.new, {

@@ -9,6 +9,7 @@ import type {
 } from '@agentclientprotocol/sdk/unstable'
 import type { Choice, PromptResult, SessionHandle, StateValues } from '@tapetree/client'
 import { newId } from '@tapetree/session'
+import { settledWithin } from '@tapetree/session/util/deadline'
 import type { Transcript, UserItem } from '@tapetree/session/view'
 import { exitCodes } from '../command-line/exit-code.ts'
 import { Failure } from '../command-line/failure.ts'
@@ -42,6 +43,10 @@ const ownCommands: readonly AvailableCommand[] = [
 interface OpenPrompt {
   isCancelled: boolean
   result?: PromptResult
+  /** Stops a command of ours, or the run that it has started. */
+  stop?: () => Promise<void>
+  /** Resolves when it was answered. */
+  readonly ended: PromiseWithResolvers<void>
   /** Resolves if it was taken out of the queue. */
   readonly removed: PromiseWithResolvers<PromptResponse>
 }
@@ -111,7 +116,11 @@ export class EditorSession {
   async prompt(blocks: readonly ContentBlock[], signal: AbortSignal): Promise<PromptResponse> {
     this.begin()
     this.#isUsed = true
-    const prompt: OpenPrompt = { isCancelled: false, removed: Promise.withResolvers() }
+    const prompt: OpenPrompt = {
+      isCancelled: false,
+      ended: Promise.withResolvers(),
+      removed: Promise.withResolvers(),
+    }
     const cancel = (): void => this.#cancel(prompt)
     signal.addEventListener('abort', cancel, { once: true })
     this.#prompts.add(prompt)
@@ -121,6 +130,7 @@ export class EditorSession {
       return end
     } finally {
       this.#prompts.delete(prompt)
+      prompt.ended.resolve()
       signal.removeEventListener('abort', cancel)
     }
   }
@@ -129,6 +139,13 @@ export class EditorSession {
   async cancel(): Promise<void> {
     if (this.#prompts.size > 0) for (const prompt of this.#prompts) this.#cancel(prompt)
     else if (this.handle.transcript.run) await this.handle.abort()
+  }
+
+  /** Cancels the prompts of this editor, and resolves when they are answered. Runs of other screens go on. */
+  async endPrompts(): Promise<void> {
+    const prompts = [...this.#prompts]
+    for (const prompt of prompts) this.#cancel(prompt)
+    await settledWithin(Promise.all(prompts.map(({ ended }) => ended.promise)), { ms: endMs })
   }
 
   async set(choice: Choice): Promise<SessionConfigOption[]> {
@@ -148,7 +165,7 @@ export class EditorSession {
   async #answer(prompt: OpenPrompt, blocks: readonly ContentBlock[]): Promise<PromptResponse> {
     const { text, images } = readPrompt(blocks, this.#options.cwd)
     const [, command, words = ''] = /^\/([a-z]+)(?:\s+([\s\S]*))?$/.exec(text.trim()) ?? []
-    if (command !== undefined && this.#isOwnCommand(command)) return this.#runCommand(command, words.trim())
+    if (command !== undefined && this.#isOwnCommand(command)) return this.#runCommand(command, words.trim(), prompt)
     const imageIds = await Promise.all(images.map((image) => this.#options.keepImage(image)))
     if (prompt.isCancelled) return { stopReason: 'cancelled' }
     const id = newId()
@@ -168,14 +185,24 @@ export class EditorSession {
     return !isTheirs && ownCommands.some((command) => command.name === name)
   }
 
-  async #runCommand(name: string, words: string): Promise<PromptResponse> {
+  async #runCommand(name: string, words: string, prompt: OpenPrompt): Promise<PromptResponse> {
     if (name === 'compact') {
-      await this.handle.run('compact', words === '' ? {} : { instructions: words })
-      return { stopReason: 'end_turn' }
+      prompt.stop = () => this.handle.abort()
+      const compacted = this.handle.run('compact', words === '' ? {} : { instructions: words })
+      const isDone = await compacted.then(
+        () => true,
+        (error: unknown) => {
+          if (!prompt.isCancelled) throw error
+          return false
+        },
+      )
+      return { stopReason: isDone ? 'end_turn' : 'cancelled' }
     }
     const started = name === 'retry' ? this.handle.run('retry', {}) : this.handle.run('resume', { by_person: true })
     const { run_id: runId } = (await started) as { run_id: string | null }
     if (runId === null) throw runFailure('There is no interrupted run to resume.', 'nothing-to-resume')
+    prompt.stop = () => this.handle.abort(runId)
+    if (prompt.isCancelled) this.#cancel(prompt)
     return this.#responseTo(await this.#watch.endOf(runId))
   }
 
@@ -219,7 +246,8 @@ export class EditorSession {
   #cancel(prompt: OpenPrompt): void {
     prompt.isCancelled = true
     // It may be over already, and then there is nothing left to cancel.
-    if (prompt.result) this.#end(prompt, prompt.result).catch(() => undefined)
+    const stopped = prompt.result ? this.#end(prompt, prompt.result) : prompt.stop?.()
+    stopped?.catch(() => undefined)
   }
 
   /** Takes the message out of the queue; if it was delivered meanwhile, ends its run. */
@@ -347,6 +375,9 @@ export class EditorSession {
     return this.handle.state('config') ?? { model: null, thinkingLevel: null, mode: null }
   }
 }
+
+/** How long a run may take to end when its session is closed. */
+const endMs = 10_000
 
 /** How many entries stay in memory. */
 export const keptEntries = 200

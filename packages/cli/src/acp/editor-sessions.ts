@@ -13,7 +13,7 @@ export abstract class EditorSessions {
   abstract fork(sessionId: string, mcpServers?: readonly McpServer[]): Promise<EditorSession>
   abstract list(query: ListSessionsRequest): Promise<ListSessionsResponse>
   abstract rename(sessionId: string, name: string): Promise<void>
-  /** Closes the session and moves it. */
+  /** Ends the session in this editor and moves it. */
   abstract putAway(sessionId: string, place: 'archive' | 'trash'): Promise<void>
 
   /** The session, which the editor must have opened. */
@@ -28,6 +28,12 @@ export abstract class EditorSessions {
     const session = this.find(sessionId)
     this.#open.delete(sessionId)
     await session?.close()
+  }
+
+  /** Cancels the prompts of the editor, and closes the session in it. */
+  async end(sessionId: string): Promise<void> {
+    await this.find(sessionId)?.endPrompts()
+    await this.close(sessionId)
   }
 
   /** Leaves active runs open in the log, to be resumed. */

@@ -125,7 +125,7 @@ export class LocalSessions extends EditorSessions {
   }
 
   async putAway(sessionId: string, place: 'archive' | 'trash'): Promise<void> {
-    await this.close(sessionId)
+    await this.end(sessionId)
     await this.#host.putAway(sessionId, place)
   }
 

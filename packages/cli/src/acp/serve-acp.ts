@@ -155,7 +155,7 @@ class AcpService {
       )
       .onRequest(session.close, ({ params, client }) =>
         answering(async () => {
-          await (await this.#load(client)).close(params.sessionId)
+          await (await this.#load(client)).end(params.sessionId)
           return {}
         }),
       )

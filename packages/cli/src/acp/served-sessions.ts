@@ -76,7 +76,7 @@ export class ServedSessions extends EditorSessions {
   }
 
   async putAway(sessionId: string, place: 'archive' | 'trash'): Promise<void> {
-    await this.close(sessionId)
+    await this.end(sessionId)
     this.#made.delete(sessionId)
     await (place === 'archive' ? this.#rest.archive(sessionId) : this.#rest.deleteSession(sessionId))
   }
