@@ -29,7 +29,6 @@ export type {
 } from './session-handle.ts'
 export {
   readStateValue,
-  type LanguageServerState,
   type ListedMessage,
   type OpenQuestion,
   type PresentClient,

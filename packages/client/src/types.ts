@@ -2,6 +2,6 @@
 export type { Base, Oldest } from './replica.ts'
 export type { ReplicaFrame } from './replica-session.ts'
 export type { RestQueries, RestResults } from './rest-values.ts'
-export type { ReadOnlyState } from './state-values.ts'
+export type { LanguageServerState, ReadOnlyState } from './state-values.ts'
 export type { CamelCase } from './wire-names.ts'
 export type { PendingCommand } from './unacknowledged.ts'

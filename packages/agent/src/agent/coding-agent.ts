@@ -170,17 +170,13 @@ export async function openCodingAgent(options: CodingAgentOptions): Promise<Codi
   // They run code of the project, so nothing but trust starts one.
   const mayCheck = trust.state === 'trusted' && values.languageServers.isEnabled && workingFolder === cwd
   const ofProject = { workspace: project.root, environment: env, clock, ...inSandbox }
-  const languageServers = mayCheck ? LanguageServers.share(ofProject) : undefined
-  const diagnostics = languageServers && new EditDiagnostics(languageServers, { cwd, clock })
+  const { languageServers, diagnostics } = mayCheck ? checksOf(ofProject, { cwd, clock }) : {}
   const closeServers = async (): Promise<void> => {
     await Promise.all([mcp.close(), extensions.close(), languageServers?.release()])
   }
   try {
     const resources = await loadResources({
-      ...{ cwd, home, configFolder: folder, repositoryRoot: project.root },
-      // Without anything to trust, instructions are only text.
-      isTrusted: trust.state === 'trusted' || trust.state === 'nothing-to-trust',
-      content: contentOf(project),
+      ...{ cwd, home, configFolder: folder, ...resourcesOf(project, trust) },
       extraSkillFolders: [...values.skillFolders, ...extensions.skillFolders],
       extraTemplateFolders: [...values.promptFolders, ...extensions.templateFolders],
     })
@@ -235,6 +231,25 @@ export async function openCodingAgent(options: CodingAgentOptions): Promise<Codi
   } catch (error) {
     await closeServers()
     throw error
+  }
+}
+
+/** The language servers of a project, and what they tell the model of its edits. */
+function checksOf(
+  options: Parameters<typeof LanguageServers.share>[0],
+  { cwd, clock }: { cwd: string; clock: Clock },
+): { languageServers?: LanguageServers; diagnostics?: EditDiagnostics } {
+  const languageServers = LanguageServers.share(options)
+  return { languageServers, diagnostics: new EditDiagnostics(languageServers, { cwd, clock }) }
+}
+
+/** What `loadResources` may take from a project. */
+function resourcesOf(project: Project, { state }: ProjectTrust) {
+  return {
+    repositoryRoot: project.root,
+    // Without anything to trust, instructions are only text.
+    isTrusted: state === 'trusted' || state === 'nothing-to-trust',
+    content: contentOf(project),
   }
 }
 

@@ -1,4 +1,5 @@
-import type { LanguageServerState, PresentClient, StateValues } from '@tapetree/client'
+import type { PresentClient, StateValues } from '@tapetree/client'
+import type { LanguageServerState } from '@tapetree/client/types'
 import { serverText } from '@tapetree/session/screen'
 import type { TranscriptRun } from '@tapetree/session/view'
 import { basename } from 'node:path'
