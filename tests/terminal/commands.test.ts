@@ -77,6 +77,9 @@ test('/context shows what fills the context, and takes a compaction back', async
   await chat.waitFor('Undo the compaction')
   expect(chat.screen()).toMatch(/tokens of 100k, \d+%/)
   expect(chat.screen()).toMatch(/tool descriptions +█+/)
+  const [, id = ''] = /Session ([0-9a-f-]{36})/.exec(chat.screen()) ?? []
+  const log = chat.screen().replaceAll(/ *│\n│ */g, '')
+  expect(log).toMatch(new RegExp(`Log in */\\S+/${id}`))
   chat.type('3')
   await chat.waitFor('user: The first question')
   chat.press('escape')

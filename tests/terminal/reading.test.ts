@@ -29,7 +29,7 @@ test('reads are one line, tasks are pinned, the prompt stays in view, and a run 
   expect(chat.rows()[0]?.trimEnd()).toBe('> What is here?')
   expect(chat.screen()).toMatch(/Tasks: 1 of 2 done\n ▸ Write it down\n/)
   chat.press('page-up')
-  await chat.waitFor('✓ Explored read 2 files, searched 1 time')
+  await chat.waitFor(/✓ Explored read 2 files, searched 1 time *\n +Read .*\n +Searched /)
   expect(chat.screen()).not.toContain('const x = 1')
   expect(chat.screen()).not.toContain('environment:')
   chat.press('ctrl-o')

@@ -97,7 +97,8 @@ export class MachineCommands {
   async context(sessionId: string): Promise<void> {
     const { services, session, actions, ask, remarks } = this.#options
     const overview = await this.#wait('Reading the context', services.context(sessionId))
-    const answer = await ask(contextQuestion(overview, await this.#window()))
+    const [window, folder] = await Promise.all([this.#window(), actions.folderOf(sessionId)])
+    const answer = await ask(contextQuestion(overview, { window, sessionId, folder }))
     const { compaction } = overview
     if (answer === 'compact') return actions.compact('')
     if (answer === 'dropped' && compaction) await ask(droppedQuestion(compaction))
@@ -394,7 +395,7 @@ const barWidth = 20
 
 function contextQuestion(
   { tokens, parts, compaction }: ContextOverview,
-  window: number | undefined,
+  { window, sessionId, folder }: { window: number | undefined; sessionId: string; folder: string | undefined },
 ): Question<'undo' | 'dropped' | 'compact' | 'close'> {
   const share = window === undefined ? '' : ` of ${tokenText(window)}, ${Math.round((100 * tokens) / window)}%`
   const nameWidth = Math.max(0, ...parts.map(({ name }) => name.length))
@@ -413,6 +414,9 @@ function contextQuestion(
               `(${tokenText(compaction.tokensBefore)} tokens before).`,
           ]
         : []),
+      '',
+      `Session ${harmlessLine(sessionId)}`,
+      ...(folder === undefined ? [] : [`Log in  ${harmlessLine(folder)}`]),
       '',
     ],
     choices: [

@@ -185,6 +185,12 @@ export class SessionActions {
     return this.#options.source.models()
   }
 
+  /** The folder that has the log of a session; undefined if its store has no folders. */
+  async folderOf(sessionId: string): Promise<string | undefined> {
+    const sessions = await this.#options.source.list({}).catch(() => [])
+    return sessions.find(({ id }) => id === sessionId)?.path
+  }
+
   async create(): Promise<void> {
     await this.#show('Starting a session', () => this.#options.source.create())
   }

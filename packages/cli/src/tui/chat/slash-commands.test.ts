@@ -1,4 +1,5 @@
 import { setImmediate } from 'node:timers/promises'
+import type { SessionInfo } from '@tapetree/session'
 import { describe, expect, test } from 'vitest'
 import { keys, pasted, startChat, type RunningChat } from '../testing/chat-driver.ts'
 import type { ScriptedHandle } from '../testing/scripted-handle.ts'
@@ -78,8 +79,9 @@ const behaviors: Record<SlashName, Behavior> = {
     },
   },
   context: {
-    does: 'shows what fills the context, and undoes a compaction',
-    arrange: (_, { services }) => {
+    does: 'shows what fills the context and where its log is, and undoes a compaction',
+    arrange: (handle, { source, services }) => {
+      source.sessions = [{ id: handle.sessionId, path: '/data/sessions/scripted' } as SessionInfo]
       services.contextNow = {
         tokens: 40_000,
         parts: [
@@ -93,6 +95,7 @@ const behaviors: Record<SlashName, Behavior> = {
       const { terminal } = stage
       await terminal.waitFor(/tool output .*30k/)
       expect(terminal.screen().join('\n')).toContain('A summary replaces 1 message (90k tokens before).')
+      expect(terminal.screen().join('\n')).toMatch(/Session first .*\n.*Log in +\/data\/sessions\/scripted /)
       terminal.press('3')
       await terminal.waitFor('user: the old plan')
       terminal.press(keys.enter)

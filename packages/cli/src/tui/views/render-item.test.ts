@@ -161,7 +161,7 @@ describe('calls', () => {
 `)
   })
 
-  test('reads that follow one another are one line while folded, unless one failed', () => {
+  test('reads that follow one another are a line while folded, with one for each kind if they differ, unless one failed', () => {
     const talk = new Talk().assistant(
       call('a', 'read', { path: 'a.ts' }),
       call('b', 'read', { path: 'b.ts' }),
@@ -171,7 +171,9 @@ describe('calls', () => {
     for (const id of ['a', 'b', 'c']) talk.result(id, `output of ${id}`)
     talk.result('d', 'made')
     expect(draw(talk)).toBe(`
-✓ Explored read 2 files, searched 1 time · a.ts, b.ts, x
+✓ Explored read 2 files, searched 1 time
+  Read a.ts, b.ts
+  Searched x
 ✓ bash make · exit code 0
   made
 `)

@@ -250,11 +250,29 @@ function readsLines(calls: readonly ToolCallPart[], place: Place): string[] {
   // What it looks at now, or all it has looked at.
   const subjects = current ? [callArgument(current)] : [...new Set(calls.map((call) => callArgument(call)))]
   const about = shownWords(subjects.filter((each) => each !== '').join(', '))
+  const kinds = current ? new Map<string, ToolCallPart[]>() : Map.groupBy(calls, ({ name }) => name)
+  if (kinds.size > 1) {
+    const head = titleLines({ sign, name: 'Explored', argument: readsText(calls), notes: [] }, { context, width })
+    return [...head, ...[...kinds].map(([name, some]) => theme.muted(fitText(`  ${subjectsText(name, some)}`, width)))]
+  }
   const notes = [{ text: fitText(about, Math.floor(width / 2)), style: theme.muted }]
   return titleLines(
     { sign, name: current ? 'Exploring' : 'Explored', argument: readsText(calls), notes },
     { context, width },
   )
+}
+
+const readVerbs: ReadonlyMap<string, string> = new Map([
+  ['read', 'Read'],
+  ['grep', 'Searched'],
+  ['find', 'Looked for'],
+  ['ls', 'Listed'],
+])
+
+/** `Searched timeout, retries`. */
+function subjectsText(name: string, calls: readonly ToolCallPart[]): string {
+  const subjects = new Set(calls.map((call) => shownWords(callArgument(call))))
+  return `${readVerbs.get(name) ?? name} ${[...subjects].filter(Boolean).join(', ')}`
 }
 
 function partLines(part: AssistantPart, { item, context, width }: Place): string[] {
