@@ -40,7 +40,7 @@ export const pictureScenes: Record<'chat' | 'tree' | 'permission', () => Promise
       terminal.press('enter')
       await terminal.waitFor('Enter go there')
       terminal.press('enter')
-      await terminal.waitFor((rows) => !rows.some((row) => row.includes('Enter go there')))
+      await terminal.waitFor((rows) => !rows.some((row) => /Enter go there|leave the lock behind/.test(row)))
       await ask(terminal, 'Think of a way without locks.', 'a fold over it.')
       send(terminal, '/label the way to go')
       terminal.press('ctrl-t')
@@ -60,7 +60,7 @@ async function scene(
   play: (terminal: Terminal, home: FakeHome) => Promise<void>,
 ): Promise<Cell[][]> {
   await using home = await fakeHome(options)
-  await using terminal = startTerminal({ home, ...size })
+  await using terminal = startTerminal({ home, env: { COLORTERM: 'truecolor' }, ...size })
   await terminal.waitFor('Enter sends')
   await play(terminal, home)
   return terminal.cells()
