@@ -35,11 +35,6 @@ export interface AcpAgentOptions {
 /** The custom entry that names the session of an agent. */
 const sessionEntry = 'acp_session'
 
-interface Started {
-  connection: AgentConnection
-  isBoxed: boolean
-}
-
 /** A session of the agent, and the last entry that the agent knows. */
 interface OpenedSession {
   id: string
@@ -52,7 +47,7 @@ export class AcpAgent implements ForeignAgent {
   readonly name: string
   readonly #options: AcpAgentOptions
   readonly #changes = new Listeners<void>(emitWarning)
-  #starting: Promise<Started> | undefined
+  #starting: Promise<AgentConnection> | undefined
   #session: OpenedSession | undefined
   #commands: readonly { name: string; description: string }[] = []
   readonly #closing = new AbortController()
@@ -76,7 +71,7 @@ export class AcpAgent implements ForeignAgent {
     await run.settle()
     if (await run.isSettled()) return
     do {
-      const { connection, isBoxed } = await this.#connected(run)
+      const connection = await this.#connected(run)
       const { id: sessionId, isNew } = await this.#opened(connection, run)
       run.beginTurn()
       const { image: hasImages = false } = connection.capabilities.promptCapabilities ?? {}
@@ -84,7 +79,7 @@ export class AcpAgent implements ForeignAgent {
       const { name } = this
       const onCommands = (commands: { name: string; description: string }[]): void => this.#setCommands(commands)
       try {
-        await new AgentTurn({ run, connection, sessionId, name, isBoxed, onCommands }).play(prompt)
+        await new AgentTurn({ run, connection, sessionId, name, onCommands }).play(prompt)
       } finally {
         if (this.#session?.id === sessionId) this.#session.knownUntil = run.head
       }
@@ -95,13 +90,13 @@ export class AcpAgent implements ForeignAgent {
   async close(): Promise<void> {
     this.#closing.abort()
     const started = await this.#starting?.catch(() => undefined)
-    await started?.connection.end('The session was closed.')
+    await started?.end('The session was closed.')
   }
 
-  async #connected(run: ForeignRun): Promise<Started> {
+  async #connected(run: ForeignRun): Promise<AgentConnection> {
     const known = await untilAborted(this.#starting?.catch(() => undefined) ?? Promise.resolve(undefined), run.signal)
-    await untilAborted(known?.connection.idle ?? Promise.resolve(), run.signal)
-    if (!known || known.connection.isGone) this.#starting = this.#start()
+    await untilAborted(known?.idle ?? Promise.resolve(), run.signal)
+    if (!known || known.isGone) this.#starting = this.#start()
     const starting = this.#starting
     try {
       if (!starting) throw new TypeError('The agent was not started.')
@@ -113,13 +108,13 @@ export class AcpAgent implements ForeignAgent {
     }
   }
 
-  async #start(): Promise<Started> {
+  async #start(): Promise<AgentConnection> {
     const { name, program, cwd, box, folders = [] } = this.#options
     const { signal } = this.#closing
     if (signal.aborted) throw new Error(`The agent ${name} was closed.`)
     const boxed = await box?.({ type: 'agent', name, cwd, folders: folders.filter((folder) => existsSync(folder)) })
     const { command: file, args, env } = program
-    const connection = await AgentConnection.start({
+    return AgentConnection.start({
       name,
       program: { ...inBox({ file, args, env }, boxed), cwd },
       signal,
@@ -128,7 +123,6 @@ export class AcpAgent implements ForeignAgent {
         if (update?.type === 'commands') this.#setCommands(update.commands)
       },
     })
-    return { connection, isBoxed: boxed !== undefined }
   }
 
   /** The session of the agent that knows the conversation up to the new messages, or a new one. */

@@ -31,8 +31,6 @@ export interface AgentTurnOptions {
   sessionId: string
   /** Of the agent, for messages. */
   name: string
-  /** The whole agent runs in a sandbox. */
-  isBoxed: boolean
   onCommands: (commands: { name: string; description: string }[]) => void
 }
 
@@ -320,8 +318,7 @@ export class AgentTurn implements TurnClient {
   }
 
   #accessOf({ call }: OpenCall): Access[] {
-    const { isBoxed, run } = this.#options
-    return accessOf(call, { cwd: run.cwd, isBoxed })
+    return accessOf(call, this.#options.run.cwd)
   }
 
   /** Asks without waiting: the agent may go on with other calls. */

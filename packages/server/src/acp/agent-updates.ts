@@ -117,8 +117,11 @@ export function toolUseOf(call: AgentCall, id: string): ToolUse {
   }
 }
 
-/** What a call would touch, for the gate. A call that does not say it is judged by its name. */
-export function accessOf(call: AgentCall, { cwd, isBoxed }: { cwd: string; isBoxed: boolean }): Access[] {
+/**
+ * What a call would touch, for the gate. A call that does not say it is judged by its name. A command never counts as one for the sandbox:
+ * the agent runs it by itself, and the sandbox of the agent has the network of the machine.
+ */
+export function accessOf(call: AgentCall, cwd: string): Access[] {
   const { kind, locations, content, rawInput } = call
   const input = isObject(rawInput) ? rawInput : {}
   const diffs = content?.flatMap((each) => ('path' in each ? [each.path] : [])) ?? []
@@ -138,7 +141,7 @@ export function accessOf(call: AgentCall, { cwd, isBoxed }: { cwd: string; isBox
       const command = commandOf(input['command'])
       if (command === undefined) return other
       const folder = typeof input['cwd'] === 'string' ? absolute(input['cwd'], cwd) : cwd
-      return [{ type: 'command', command, cwd: folder, ...(isBoxed && { canSandbox: true }) }]
+      return [{ type: 'command', command, cwd: folder }]
     }
     case 'fetch':
       return typeof input['url'] === 'string' ? [{ type: 'fetch', url: input['url'] }] : other

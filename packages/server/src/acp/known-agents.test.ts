@@ -8,7 +8,7 @@ import { afterEach, expect, test, vi } from 'vitest'
 import { createCodingSession, openCodingDriver } from '../drivers/coding-driver.ts'
 import { LiveSessions } from '../live/live-sessions.ts'
 import { findAgent, listAgents } from './known-agents.ts'
-import { say, steps, type AgentStep } from './testing/agent-steps.ts'
+import { call, change, say, shows, steps, type AgentStep } from './testing/agent-steps.ts'
 import { logOf } from './testing/foreign-sessions.ts'
 
 /** Allows for a busy machine. */
@@ -30,7 +30,7 @@ interface Place {
 }
 
 /** A user whose settings name the scripted agent. Outside of the temporary folder, which a sandbox replaces. */
-async function place(): Promise<Place> {
+async function place(more: object = {}): Promise<Place> {
   const cache = join(import.meta.dirname, '../../../../node_modules/.cache')
   await mkdir(cache, { recursive: true })
   const root = await realpath(await mkdtemp(join(cache, 'known-agents-')))
@@ -40,7 +40,7 @@ async function place(): Promise<Place> {
   for (const folder of [config, cwd, state]) await mkdir(folder, { recursive: true })
   await chmod(config, 0o700)
   const program = { command: process.execPath, args: [scripted, state], folders: ['~/.mine'] }
-  await writeFile(join(config, 'settings.yaml'), JSON.stringify({ agents: { mine: program } }))
+  await writeFile(join(config, 'settings.yaml'), JSON.stringify({ ...more, agents: { mine: program } }))
   const store = memoryStore()
   const problems: string[] = []
   const options = {
@@ -81,6 +81,31 @@ test('the whole agent runs in the sandbox: it writes in the working folder and i
   await play(there, ...paths.map((path): AgentStep => ({ do: 'write', path })))
   const read = await Promise.all(paths.map((path) => readFile(path, 'utf8').catch(() => 'absent')))
   expect(read).toEqual(['by the agent', 'by the agent', 'absent'])
+})
+
+test('mode sandboxed asks before the agent runs a command itself, and runs its terminals in our sandbox', async ({
+  skip,
+}) => {
+  const support = await probeSandbox()
+  skip(support.type === 'none', 'There is no sandbox.')
+  const { sessions, cwd } = await place({ permissions: { mode: 'sandboxed' } })
+  const live = await sessions.get(await sessions.create({ cwd, agent: 'mine' }))
+  const text = steps(
+    { do: 'run', command: 'touch in-terminal.txt; echo $?' },
+    call('1', { kind: 'execute', rawInput: { command: 'touch by-itself.txt' } }),
+    { do: 'ask', call: { toolCallId: '1' } },
+    change('1', { status: 'completed', ...shows('done') }),
+  )
+  await live.perform('c', 'me', { op: 'prompt', args: { text } })
+  await vi.waitFor(() => expect(live.session.pendingPermissions).toHaveLength(1), patiently)
+  const [request] = live.session.pendingPermissions
+  expect(request).toMatchObject({ tool: 'execute', title: expect.stringContaining('touch by-itself.txt') })
+  const answer = { request_id: request?.requestId, option_id: 'reject_once' }
+  await live.perform('a', 'me', { op: 'permission.answer', args: answer })
+  await vi.waitFor(() => expect([live.driver.isBusy, live.session.openRun]).toEqual([false, null]), patiently)
+  const log = await logOf(live)
+  expect(log).toContain('assistant: [0: 0]')
+  expect(log).toContain('permission_result rejected')
 })
 
 test('a session whose agent is not in the settings cannot be opened, and says what to do', async () => {
