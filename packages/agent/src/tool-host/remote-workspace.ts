@@ -99,9 +99,14 @@ export class RemoteWorkspace {
 
   /** Why the tools cannot be used now; undefined if they can. */
   get problem(): string | undefined {
-    const { name, hostName } = this.reference
-    if (!this.channel.hello) return `The tool host ${hostName} cannot be reached.`
-    return this.#offered() ? undefined : `The tool host ${hostName} no longer offers the workspace ${name}.`
+    return RemoteWorkspace.problemOf(this.reference, this.channel.hello)
+  }
+
+  /** The same for a session that is not open. `hello`: undefined if the host cannot be reached. */
+  static problemOf({ name, hostName }: WorkspaceReference, hello: HostHello | undefined): string | undefined {
+    if (!hello) return `The tool host ${hostName} cannot be reached.`
+    const isOffered = hello.workspaces.some((offered) => offered.name === name)
+    return isOffered ? undefined : `The tool host ${hostName} no longer offers the workspace ${name}.`
   }
 
   /** The instructions in the folder. */

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { cursorSchema } from './frames.ts'
-import { permissionSchema } from './state-values.ts'
+import { permissionSchema, workspacePlaceSchema } from './state-values.ts'
 
 /**
  * Schemas of HTTP responses; those of requests are in `requests.ts`. The server validates by them and generates its OpenAPI document from
@@ -22,6 +22,11 @@ export const sessionInfoSchema = z.object({
   modified: z.string(),
   message_count: z.int().nonnegative(),
   cwd: z.string().optional(),
+  /**
+   * Set if the tools work on a tool host; `cwd` is the folder on the server. In a list only for sessions that are open
+   * there.
+   */
+  workspace: workspacePlaceSchema.optional(),
   parent_session: z.string().optional(),
   subagent: z.literal(true).optional(),
   /** Start of the first user message, shown for sessions without a name. */

@@ -30,6 +30,15 @@ export const stateKeys = [
 ] as const
 export type StateKey = (typeof stateKeys)[number]
 
+/** Where the tools of a session work. `problem`: why they cannot be used now. */
+export const workspacePlaceSchema = z.object({
+  name: z.string(),
+  host: z.string(),
+  /** Absolute, on the host. */
+  folder: z.string(),
+  problem: z.string().exactOptional(),
+})
+
 const waitingForSchema = z.discriminatedUnion('type', [
   /** A run was interrupted because its process died. */
   z.object({ type: z.literal('resume'), run_id: z.string() }),
@@ -90,10 +99,8 @@ export const stateValueSchemas = {
     missing_model: z.object({ provider: z.string(), model_id: z.string(), reason: z.string() }).nullish(),
     /** A rewind of the files was interrupted: it has to be finished or undone. */
     open_restore: z.string().nullish(),
-    /** Where the tools work, if it is not the server. `problem`: why they cannot be used now. */
-    workspace: z
-      .object({ name: z.string(), host: z.string(), folder: z.string(), problem: z.string().exactOptional() })
-      .exactOptional(),
+    /** Absent if they work on the server. */
+    workspace: workspacePlaceSchema.exactOptional(),
   }),
   usage: z.object({
     turns: z.int(),

@@ -260,6 +260,37 @@ test('tool hosts are listed and chosen by REST, but not with a token for one fol
   }
 })
 
+test('REST says where the tools of a session work, and whether they can be used', async () => {
+  const host = await openHost()
+  const cut = connectHost(host, hosts)
+  const sessions = openSessions(script())
+  const api = { roots: () => [join(root, 'server')] }
+  const server = await TestServer.start(() => ({ sessions, toolHosts: hosts, api }))
+  cleanUps.push(() => server.close())
+  const token = await server.token('drive')
+  const workspace = { host: 'laptop', workspace: 'app' }
+  const made = await server.ask('/api/sessions', { method: 'POST', token, json: { workspace } })
+  const there = { name: 'app', host: 'laptop', folder }
+  expect(made.body).toMatchObject({ workspace: there })
+  const { id } = made.body as { id: string }
+  const asked = async (): Promise<unknown> =>
+    ((await server.ask(`/api/sessions/${id}`, { token })).body as { workspace?: unknown }).workspace
+  const listed = async (): Promise<unknown> =>
+    ((await server.ask('/api/sessions', { token })).body as { sessions: { workspace?: unknown }[] }).sessions[0]
+      ?.workspace
+  expect(await asked()).toEqual(there)
+  const away = { ...there, problem: 'The tool host laptop cannot be reached.' }
+  cut()
+  expect(await asked()).toEqual(away)
+  await sessions.get(id)
+  expect(await asked()).toEqual(away)
+  expect(await listed()).toEqual(away)
+  connectHost(host, hosts)
+  expect(await listed()).toEqual(there)
+  const local = await server.ask('/api/sessions', { method: 'POST', token, json: {} })
+  expect(local.body).not.toHaveProperty('workspace')
+})
+
 function readIfThere(path: string): string {
   try {
     return readFileSync(path, 'utf8')

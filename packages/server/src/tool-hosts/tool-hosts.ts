@@ -2,6 +2,7 @@ import {
   hostMessage,
   introduced,
   parseMessage,
+  RemoteWorkspace,
   toolHostProtocol,
   type ChannelEvent,
   type HostChannel,
@@ -10,6 +11,7 @@ import {
   type WorkspaceReference,
 } from '@tapetree/agent/tool-host'
 import { systemClock, type Clock } from '@tapetree/agent/run'
+import type { WireSessionSummary } from '@tapetree/client/protocol'
 import { Listeners } from '@tapetree/session/util/listeners'
 import type { SessionBus } from '../bus/session-bus.ts'
 import { emitWarning, RequestProblem } from '../util/problem-error.ts'
@@ -56,6 +58,20 @@ export function findWorkspace(
   }
   const { id: hostId, name: hostName, platform } = found
   return { name: workspace, hostId, hostName, folder: offered.folder, platform }
+}
+
+/** Where the tools of a session work, as clients see it. Undefined if they work on the server. */
+export function workspaceOnWire(
+  { workspace }: { workspace?: WorkspaceReference | undefined },
+  source: WorkspaceSource | undefined,
+): WireSessionSummary['workspace'] {
+  if (!workspace) return undefined
+  const { name, hostName: host, hostId, folder } = workspace
+  const problem = RemoteWorkspace.problemOf(
+    workspace,
+    source?.list().find(({ id }) => id === hostId),
+  )
+  return { name, host, folder, ...(problem !== undefined && { problem }) }
 }
 
 /** A host that is connected to this server or to another one. */

@@ -1,5 +1,7 @@
 import { expect, test } from 'vitest'
-import { wordAt } from './completion.ts'
+import type { RestClient } from '@tapetree/client'
+import type { OpenedSession } from './use-session.ts'
+import { completionsFor, wordAt } from './completion.ts'
 
 test('a command is completed at the start of a message, its argument after it, and a file anywhere', () => {
   expect(wordAt('/co', 3)).toEqual({ kind: 'command', start: 0, typed: 'co' })
@@ -8,4 +10,14 @@ test('a command is completed at the start of a message, its argument after it, a
   expect(wordAt('look /co', 8)).toBeUndefined()
   expect(wordAt('me@example', 10)).toBeUndefined()
   expect(wordAt('/rename a', 9)).toBeUndefined()
+})
+
+test('files of another machine are not offered: the server does not have them', async () => {
+  const opened = (config: object): OpenedSession =>
+    ({ session: { sessionId: 's', state: () => config } }) as unknown as OpenedSession
+  const rest = { files: async () => ({ files: [{ path: 'a.txt', type: 'file' }] }) } as unknown as RestClient
+  const word = { kind: 'file', start: 0, typed: 'a' } as const
+  expect(await completionsFor(word, opened({}), rest)).toMatchObject([{ text: '@a.txt' }])
+  const workspace = { name: 'app', host: 'laptop', folder: '/app' }
+  expect(await completionsFor(word, opened({ workspace }), rest)).toEqual([])
 })

@@ -114,6 +114,8 @@ export async function completionsFor(
       models.map(({ provider, modelId, name }) => ({ text: `${provider}/${modelId}`, detail: name ?? '' })),
     )
   }
+  // The server does not have the files of another machine.
+  if (session.state('config')?.workspace) return []
   const { files } = await rest.files(session.sessionId, { q: word.typed, limit: maxOffers })
   return files.map(({ path, type }) => ({
     text: `@${path}${type === 'folder' && !path.endsWith('/') ? '/' : ''}`,

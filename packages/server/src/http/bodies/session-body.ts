@@ -2,11 +2,24 @@ import type { SessionDetails, WireSessionSummary } from '@tapetree/client/protoc
 import type { Session, SessionInfo } from '@tapetree/session'
 import type { LiveSession } from '../../live/live-session.ts'
 import { stoppedRun } from '../../live/state-values.ts'
+import { workspaceOnWire, type WorkspaceSource } from '../../tool-hosts/tool-hosts.ts'
 import { etagOf } from '../responses.ts'
 
+interface SummaryOptions {
+  live: LiveSession | undefined
+  /** The session, if it is open. */
+  session?: Session | undefined
+  /** The tool hosts of the caller. */
+  hosts: WorkspaceSource | undefined
+}
+
 /** A row of the list. The path of a session is never sent. */
-export function summaryOf(info: SessionInfo, live?: LiveSession): WireSessionSummary {
+export function summaryOf(
+  info: SessionInfo,
+  { live, session = live?.session, hosts }: SummaryOptions,
+): WireSessionSummary {
   const { cwd, parentSession, subagent, firstText, failed, estimated } = info
+  const workspace = session && workspaceOnWire(session, hosts)
   const stopped = live ? stoppedRun(live.driver) : info.stopped
   return {
     id: info.id,
@@ -15,6 +28,7 @@ export function summaryOf(info: SessionInfo, live?: LiveSession): WireSessionSum
     modified: info.modified,
     message_count: info.messageCount,
     ...(cwd !== undefined && { cwd }),
+    ...(workspace && { workspace }),
     ...(parentSession !== undefined && { parent_session: parentSession }),
     ...(subagent && { subagent }),
     ...(firstText !== undefined && { first_text: firstText }),
@@ -41,7 +55,11 @@ export interface TaggedDetails {
   etag: string
 }
 
-export async function detailsOf(session: Session, live: LiveSession | undefined): Promise<TaggedDetails> {
+export async function detailsOf(
+  session: Session,
+  live: LiveSession | undefined,
+  hosts: WorkspaceSource | undefined,
+): Promise<TaggedDetails> {
   const { model, thinkingLevel } = await session.getModelChoice()
   const kept = {
     model: model && { provider: model.provider, model_id: model.modelId },
@@ -52,7 +70,7 @@ export async function detailsOf(session: Session, live: LiveSession | undefined)
   // A session opened only for this read is read-only by our choice, which is not reported.
   const readOnly = live ? live.driver.readOnly?.reason : session.owner?.reason
   const details: SessionDetails = {
-    ...summaryOf(await infoOf(session, live), live),
+    ...summaryOf(await infoOf(session, live), { live, session, hosts }),
     head: session.head,
     leaf_id: session.leafId,
     run_id: session.openRun?.runId ?? null,

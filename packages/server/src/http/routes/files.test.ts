@@ -189,3 +189,21 @@ describe('git', () => {
     })
   })
 })
+
+test('a session whose tools work on another machine gets no files of the server', async () => {
+  const { api, path } = await stage(
+    { 'project/a.txt': 'of the server' },
+    { workspace: async () => ({ rules: noRules }) },
+  )
+  {
+    await using session = await api.store.open(path.split('/').at(-1) ?? '')
+    const place = { name: 'app', hostId: 'host-1', hostName: 'laptop', folder: '/home/me/app', platform: 'linux' }
+    await session.append({ type: 'workspace', workspace: place })
+  }
+  for (const route of ['files', 'files/content?path=a.txt', 'files/raw?path=a.txt', 'git', 'git/diff?path=a.txt'])
+    expect(await body(api.get(`${path}/${route}`))).toMatchObject({
+      status: 409,
+      type: 'workspace-elsewhere',
+      detail: 'The tools of this session work in "app" on the tool host laptop. This server does not have its files.',
+    })
+})

@@ -23,10 +23,10 @@ import { homedir } from 'node:os'
 import { z } from 'zod'
 import { RequestProblem } from '../../util/problem-error.ts'
 import type { ApiParts, AppEnv, Routes } from '../app.ts'
-import { folderInside, rootsFor } from '../bodies/list-files.ts'
 import { toWire } from '../bodies/wire-entry.ts'
 import { etagOf, json, namesTag } from '../responses.ts'
-import { readSession, sessionParameter } from './parameters.ts'
+import { sessionFolder } from './session-folder.ts'
+import { sessionParameter } from './parameters.ts'
 
 const defaultPartBytes = 256 * 1024
 /** As much as a prompt may have in an image. */
@@ -137,11 +137,7 @@ interface Workspace {
 
 async function workspaceOf(context: Context<AppEnv>, parts: ApiParts): Promise<Workspace> {
   const { tenant } = context.get('caller')
-  const roots = await rootsFor(context.get('caller'), parts)
-  const id = context.req.param('id') ?? ''
-  const cwd = await readSession(context.get('sessions'), id, ({ header }) => header?.cwd)
-  if (cwd === undefined) throw new RequestProblem(404, 'folder-not-found', 'The session has no folder.')
-  const folder = await folderInside(cwd, roots)
+  const { folder, roots } = await sessionFolder(context, parts)
   const { rules = noRules, gitProblem } = (await parts.workspace?.(tenant, folder)) ?? withoutGit
   return { policy: { mode: 'ask', rules, cwd: folder, home: homedir() }, roots, gitProblem }
 }

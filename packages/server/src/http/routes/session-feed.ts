@@ -6,13 +6,14 @@ import type { ReachableSessions } from '../../live/reachable-sessions.ts'
 import type { ApiParts, Routes } from '../app.ts'
 import { readSession } from './parameters.ts'
 import { infoOf, summaryOf } from '../bodies/session-body.ts'
+import type { WorkspaceSource } from '../../tool-hosts/tool-hosts.ts'
 import { EventStream, eventStreamHeaders } from '../sse.ts'
 import { endOf } from './events.ts'
 
 /** A session that changes with every line is reported at most this often. */
 const quietMs = 100
 
-export function addSessionFeed(routes: Routes, { clock = systemClock, closing }: ApiParts): void {
+export function addSessionFeed(routes: Routes, { clock = systemClock, closing, toolHosts }: ApiParts): void {
   routes.add(
     'view',
     {
@@ -29,6 +30,7 @@ export function addSessionFeed(routes: Routes, { clock = systemClock, closing }:
     },
     (context) => {
       const sessions = context.get('sessions')
+      const hosts = toolHosts?.of(context.get('caller').tenant)
       const changed = new Set<string>()
       let wake = Promise.withResolvers<void>()
       const stop = sessions.onChange((sessionId) => {
@@ -56,7 +58,7 @@ export function addSessionFeed(routes: Routes, { clock = systemClock, closing }:
           for (const sessionId of changed) {
             if (stream.isFull) break
             changed.delete(sessionId)
-            const event = await stateOf(sessions, sessionId)
+            const event = await stateOf(sessions, sessionId, hosts)
             if (event) stream.send({ event: event.type, data: JSON.stringify(event) })
           }
           await clock.wait(quietMs)
@@ -66,10 +68,14 @@ export function addSessionFeed(routes: Routes, { clock = systemClock, closing }:
   )
 }
 
-async function stateOf(sessions: ReachableSessions, sessionId: string): Promise<WireSessionFeedEvent | undefined> {
+async function stateOf(
+  sessions: ReachableSessions,
+  sessionId: string,
+  hosts: WorkspaceSource | undefined,
+): Promise<WireSessionFeedEvent | undefined> {
   try {
     const session = await readSession(sessions, sessionId, async (open, live) =>
-      summaryOf(await infoOf(open, live), live),
+      summaryOf(await infoOf(open, live), { live, session: open, hosts }),
     )
     return { type: 'session_changed', session }
   } catch (error) {

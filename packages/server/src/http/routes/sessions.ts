@@ -15,14 +15,14 @@ import {
   type WirePromptResult,
 } from '@tapetree/client/protocol'
 import { Jobs } from '@tapetree/agent/tools'
-import { SessionError, type Cause, type SessionQuery, type SessionStore } from '@tapetree/session'
+import { SessionError, type Cause, type Session, type SessionQuery, type SessionStore } from '@tapetree/session'
 import { createHash } from 'node:crypto'
 import type { Context } from 'hono'
 import { z } from 'zod'
 import type { LiveSession } from '../../live/live-session.ts'
 import type { ReachableSessions } from '../../live/reachable-sessions.ts'
 import { refuseConfined } from '../../auth/operation-roles.ts'
-import { findWorkspace } from '../../tool-hosts/tool-hosts.ts'
+import { findWorkspace, type WorkspaceSource } from '../../tool-hosts/tool-hosts.ts'
 import { RequestProblem } from '../../util/problem-error.ts'
 import { identityOf, isEffectOf, isSame, type CommandIdentity } from '../../live/sent-command.ts'
 import type { ApiParts, AppEnv, Routes } from '../app.ts'
@@ -59,7 +59,8 @@ export function addSessions(routes: Routes, parts: ApiParts): void {
       const all = context.get('sessions')
       const page = await all.store.list(queryOf(context.req.valid('query')))
       const live = new Map(all.opened.map((each) => [each.session.id, each]))
-      const sessions = page.sessions.map((info) => summaryOf(info, live.get(info.id)))
+      const hosts = hostsOf(context, parts)
+      const sessions = page.sessions.map((info) => summaryOf(info, { live: live.get(info.id), hosts }))
       const cursor = page.cursor === undefined ? {} : { cursor: Buffer.from(page.cursor).toString('base64url') }
       return context.json({ sessions, ...cursor }, 200)
     },
@@ -83,7 +84,7 @@ export function addSessions(routes: Routes, parts: ApiParts): void {
         using room = prompt === undefined ? undefined : await sessions.reserve()
         const made = await create(context, { wanted, parts, key })
         const said = prompt === undefined ? {} : { prompt: await promptNew(context, made, { text: prompt, room }) }
-        return { id: made, outcome: said, ...(await readSession(sessions, made, detailsOf)) }
+        return { id: made, outcome: said, ...(await readSession(sessions, made, detailsFor(context, parts))) }
       })
       // Relative, so that it is right behind a proxy with a path too.
       return context.json({ ...details, ...outcome }, 201, { location: `sessions/${id}`, etag })
@@ -102,7 +103,7 @@ export function addSessions(routes: Routes, parts: ApiParts): void {
     },
     async (context) => {
       const { id } = context.req.valid('param')
-      const { details, etag } = await readSession(context.get('sessions'), id, detailsOf)
+      const { details, etag } = await readSession(context.get('sessions'), id, detailsFor(context, parts))
       return context.json(details, 200, { etag })
     },
   )
@@ -130,7 +131,11 @@ export function addSessions(routes: Routes, parts: ApiParts): void {
     async (context) => {
       const live = await context.get('sessions').get(context.req.valid('param').id)
       const ifMatch = context.req.valid('header')['if-match']
-      const { details, etag } = await patch(context, live, { commands: patches(context.req.valid('json')), ifMatch })
+      const { details, etag } = await patch(context, live, {
+        commands: patches(context.req.valid('json')),
+        ifMatch,
+        parts,
+      })
       return context.json(details, 200, { etag })
     },
   )
@@ -180,11 +185,22 @@ export function addSessions(routes: Routes, parts: ApiParts): void {
         const made = await fork(context, { from, entryId, key })
         if (name !== undefined) await rename(context, made, name)
         sessions.changed(made)
-        return { id: made, ...(await readSession(sessions, made, detailsOf)) }
+        return { id: made, ...(await readSession(sessions, made, detailsFor(context, parts))) }
       })
       return context.json(details, 201, { location: `../${id}`, etag })
     },
   )
+}
+
+function hostsOf(context: Context<AppEnv>, { toolHosts }: ApiParts): WorkspaceSource | undefined {
+  return toolHosts?.of(context.get('caller').tenant)
+}
+
+function detailsFor(
+  context: Context<AppEnv>,
+  parts: ApiParts,
+): (session: Session, live: LiveSession | undefined) => Promise<TaggedDetails> {
+  return (session, live) => detailsOf(session, live, hostsOf(context, parts))
 }
 
 function queryOf({ limit, cursor, cwd, status, q, place }: z.infer<typeof sessionQuerySchema>): SessionQuery {
@@ -353,12 +369,12 @@ function part<Op extends Operation>(op: Op, args: Arguments<Op>): Pick<CommandRe
 async function patch(
   context: Context<AppEnv>,
   live: LiveSession,
-  { commands, ifMatch }: { commands: CommandRequest[]; ifMatch: string | undefined },
+  { commands, ifMatch, parts }: { commands: CommandRequest[]; ifMatch: string | undefined; parts: ApiParts },
 ): Promise<TaggedDetails> {
   const [first, ...rest] = commands
   if (first) await performIfMatch(context, live, { command: first, ifMatch })
   for (const command of rest) await perform(context, live, command)
-  return detailsOf(live.session, live)
+  return detailsFor(context, parts)(live.session, live)
 }
 
 /** The tag covers one state of the log, and the command is rejected if that is no longer the newest one. */
@@ -372,7 +388,7 @@ async function performIfMatch(
   if (wasDone(context, live.session, command)) return void (await perform(context, live, command))
   for (;;) {
     const { seq } = live.session.head
-    const { etag } = await detailsOf(live.session, live)
+    const { etag } = await detailsOf(live.session, live, undefined)
     if (!namesTag(ifMatch, etag)) throw changedMeanwhile(etag)
     try {
       return void (await perform(context, live, { ...command, ifHead: seq }))

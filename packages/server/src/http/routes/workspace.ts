@@ -16,7 +16,8 @@ import { SettingsError, type LoadedSettings, type Origin } from '@tapetree/agent
 import type { ApiParts, Routes } from '../app.ts'
 import { RequestProblem } from '../../util/problem-error.ts'
 import { folderInside, completeFiles, listFolders, rootsFor } from '../bodies/list-files.ts'
-import { readSession, sessionParameter } from './parameters.ts'
+import { sessionFolder } from './session-folder.ts'
+import { sessionParameter } from './parameters.ts'
 import { json, jsonBody } from '../responses.ts'
 import { toWire } from '../bodies/wire-entry.ts'
 import type { z } from 'zod'
@@ -115,10 +116,7 @@ export function addWorkspace(routes: Routes, parts: ApiParts): void {
     },
     async (context) => {
       const { q = '', limit = 50 } = context.req.valid('query')
-      const { id } = context.req.valid('param')
-      const cwd = await readSession(context.get('sessions'), id, ({ header }) => header?.cwd)
-      if (cwd === undefined) throw new RequestProblem(404, 'folder-not-found', 'The session has no folder.')
-      const folder = await folderInside(cwd, await rootsFor(context.get('caller'), parts))
+      const { folder } = await sessionFolder(context, parts)
       return context.json(await completeFiles(folder, { typed: q, limit }), 200)
     },
   )
