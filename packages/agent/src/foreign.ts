@@ -5,6 +5,7 @@ export {
   type ForeignCommand,
   type ForeignCommandOptions,
   type ForeignRun,
+  type ForeignSteer,
 } from './run/foreign-agent.ts'
 export type { ForeignPlace } from './agent/coding-agent.ts'
 export type { AgentProgramSettings } from './settings/schema.ts'

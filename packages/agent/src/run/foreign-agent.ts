@@ -70,8 +70,19 @@ export interface ForeignRun {
   startCommand(command: string, options: ForeignCommandOptions): Promise<ForeignCommand>
   /** Calls the listener for each new steer, and at once if one is waiting. */
   onSteer(listener: () => void): () => void
+  /** The steer to deliver next, with the bytes of its images. It stays in the queue. */
+  nextSteer(): Promise<ForeignSteer | undefined>
+  /** Ends the current answer and delivers a steer that the agent has got. No call may be open. One that was changed meanwhile stays in the queue. */
+  deliverSteer(steer: ForeignSteer): Promise<void>
   /** Delivers all waiting steers. Returns whether there were any. */
   deliverSteers(): Promise<boolean>
+}
+
+/** A message that waits for delivery. */
+export interface ForeignSteer {
+  id: string
+  text: string
+  message: Message
 }
 
 export interface ForeignCommandOptions {

@@ -1,7 +1,7 @@
-import { newId, type Content, type Message, type Session, type ToolUse, type Usage } from '@tapetree/session'
+import { newId, text, type Content, type Message, type Session, type ToolUse, type Usage } from '@tapetree/session'
 import type { EntryDraft, RecordDraft } from '@tapetree/session/format'
 import type { Clock } from '@tapetree/session/util/wait'
-import { inlineImages } from '../prompt/images.ts'
+import { imagesOf, inlineImages } from '../prompt/images.ts'
 import { openRegularFile } from '../tools/files/confirm-path.ts'
 import { realPathOf } from '../tools/files/paths.ts'
 import { decodeTextFile } from '../tools/files/text-file.ts'
@@ -15,7 +15,13 @@ import {
   type Verdict,
 } from '../tools/tool.ts'
 import { Answer } from './answer.ts'
-import { foreignApi, type ForeignCommand, type ForeignCommandOptions, type ForeignRun } from './foreign-agent.ts'
+import {
+  foreignApi,
+  type ForeignCommand,
+  type ForeignCommandOptions,
+  type ForeignRun,
+  type ForeignSteer,
+} from './foreign-agent.ts'
 import { RunStopped } from './limits.ts'
 import type { OpenRun } from './open-run.ts'
 import { positionOf } from './position.ts'
@@ -202,6 +208,21 @@ export class OpenForeignRun implements ForeignRun {
 
   onSteer(listener: () => void): () => void {
     return this.#open.onSteer(listener)
+  }
+
+  async nextSteer(): Promise<ForeignSteer | undefined> {
+    const waiting = this.#open.nextSteer()
+    if (!waiting) return undefined
+    const { id, message: said } = waiting
+    const content = [text(said), ...(await imagesOf(waiting, this.session))]
+    const [message] = await inlineImages([{ role: 'user', content }], (sha256) => this.session.getBlob(sha256))
+    return message && { id, text: said, message }
+  }
+
+  async deliverSteer({ id, text: said }: ForeignSteer): Promise<void> {
+    await this.endAnswer('pause')
+    const waiting = this.#open.nextSteer()
+    if (waiting?.id === id && waiting.message === said) await this.#open.deliver(waiting)
   }
 
   deliverSteers(): Promise<boolean> {

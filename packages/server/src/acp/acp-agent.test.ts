@@ -247,6 +247,55 @@ test('a steer cancels the turn of the agent and is its next prompt; a queued mes
   ])
 })
 
+async function steered(live: LiveSession, ...first: AgentStep[]): Promise<string[]> {
+  await prompt(live, ...first)
+  await vi.waitFor(async () => {
+    const said = [...live.inFlight.parts()].map(({ text }) => text).join('')
+    expect(said + (await logOf(live)).join()).toMatch(/I work|tool_start/)
+  }, patiently)
+  await live.perform('s', 'me', { op: 'steer', args: { text: steps(say('Otherwise.')) } })
+  await idle(live)
+  expect(live.session.nextWaiting('steer')).toBeUndefined()
+  return (await logOf(live)).map((line) => (line.startsWith('user:') ? 'user' : line))
+}
+
+test('a steer reaches an agent that announces steering in its turn, and is a message of the log', async () => {
+  const live = await open({ features: 'steer' })
+  expect(await steered(live, say('I work, and '), { do: 'await-steer' }, say('I heard.'))).toEqual([
+    'user',
+    ...run,
+    'assistant: I work, and ',
+    'user',
+    'assistant: I heard.Otherwise.',
+    'run_end completed',
+  ])
+  const [heard] = await promptsOf(folder)
+  expect(heard).toEqual([expect.stringContaining('I work'), `steer: ${steps(say('Otherwise.'))}`])
+})
+
+test('a steer that the agent refuses cancels its turn and is its next prompt', async () => {
+  const live = await open({ features: 'refuse-steer' })
+  expect(await steered(live, say('I work, and '), { do: 'await-steer' })).toEqual([
+    'user',
+    ...run,
+    'assistant: I work, and ',
+    'user',
+    'assistant: Otherwise.',
+    'run_end completed',
+  ])
+  const [heard] = await promptsOf(folder)
+  expect(heard).toEqual([expect.stringContaining('I work'), steps(say('Otherwise.'))])
+})
+
+test('a call that runs may finish before the agent gets a steer', async () => {
+  const live = await open({ features: 'steer' })
+  const calling = call('1', { status: 'in_progress' })
+  const ended = change('1', { status: 'completed', ...shows('done') })
+  const log = await steered(live, calling, { do: 'run', command: 'sleep 0.5' }, ended, { do: 'await-steer' })
+  expect(log.indexOf('user', 1)).toBeGreaterThan(log.indexOf('result: "done"'))
+  expect(log.slice(-2)).toEqual(['assistant: Otherwise.', 'run_end completed'])
+})
+
 test('a second client sees the same lines and the text in flight, and the slash commands of the agent', async () => {
   const live = await open()
   const lines: number[] = []

@@ -19,10 +19,15 @@ import { isObject } from '@tapetree/session/util/json'
 import type { Clock } from '@tapetree/session/util/wait'
 import { Writable } from 'node:stream'
 
+/** `started`: the agent had no turn any more, and has begun another one by itself. */
+export type SteerOutcome = 'injected' | 'started' | 'refused'
+
 /** What a turn offers to its agent. */
 export interface TurnClient {
   /** Called in the order in which the agent sent them, before the answer to the prompt. */
   update(update: unknown): void
+  /** The answer to a steer, in order with the updates. */
+  steered(outcome: SteerOutcome): void
   permission(request: RequestPermissionRequest, signal: AbortSignal): Promise<RequestPermissionResponse>
   readFile(path: string, signal: AbortSignal): Promise<string>
   writeFile(path: string, content: string, signal: AbortSignal): Promise<void>
@@ -47,6 +52,8 @@ export interface AgentConnectionOptions {
 
 /** An agent that does not end its turn in this time after a cancel is ended itself. */
 export const cancelMs = 10_000
+/** The extension of the protocol that agents share for steering. */
+const steerMethod = '_session/steering'
 /** A larger message ends the connection. */
 const maxMessageBytes = 16 * 1024 * 1024
 /** Some agents download their parts when they start. */
@@ -73,11 +80,15 @@ export class AgentConnection {
   #turn: { client: TurnClient; sessionId: string } | undefined
   /** Set while a prompt has no answer. Updates after the answer are late. */
   #promptId: JsonRpcId | undefined
+  /** The newest steer without an answer. */
+  #steerId: JsonRpcId | undefined
   #reason: string | undefined
   #idle: Promise<void> = Promise.resolve()
   /** Resolves when everything that the agent wrote has been taken. */
   readonly #read = Promise.withResolvers<void>()
   capabilities: NonNullable<InitializeResponse['agentCapabilities']> = {}
+  /** The agent takes messages while a prompt is under way. */
+  canSteer = false
 
   private constructor(sdk: Sdk, { name, program, onUpdate }: AgentConnectionOptions) {
     this.#sdk = sdk
@@ -157,6 +168,12 @@ export class AgentConnection {
     return this.#gone(this.#connection.agent.request(session.prompt, { sessionId, prompt }))
   }
 
+  /** The turn gets the answer. An agent that has no turn any more is told to start none, and to want a prompt. */
+  steer(sessionId: string, prompt: ContentBlock[]): void {
+    const _meta = { steering: { idleBehavior: 'promptRequired' } }
+    this.#connection.agent.request(steerMethod, { sessionId, prompt, _meta }).catch(() => undefined)
+  }
+
   cancel(sessionId: string): void {
     const { session } = this.#sdk.methods.agent
     this.#connection.agent.notify(session.cancel, { sessionId }).catch(() => undefined)
@@ -182,13 +199,15 @@ export class AgentConnection {
       clientInfo: { name: 'tapetree', version: '1' },
       clientCapabilities: { fs: { readTextFile: true, writeTextFile: true }, terminal: true },
     })
-    const { protocolVersion, agentCapabilities } = await this.#ask(asked, startMs)
+    const { protocolVersion, agentCapabilities, _meta } = await this.#ask(asked, startMs)
     if (protocolVersion !== PROTOCOL_VERSION) {
       throw new AgentGone(
         `The agent ${this.#name} speaks version ${protocolVersion} of the protocol, not ${PROTOCOL_VERSION}.`,
       )
     }
     this.capabilities = agentCapabilities ?? {}
+    const steering = _meta?.['steering']
+    this.canSteer = isObject(steering) && steering['supported'] === true
   }
 
   /** Ends an agent that does not answer. */
@@ -274,6 +293,7 @@ export class AgentConnection {
         if ('method' in message && 'id' in message) {
           asked.add(message.id)
           if (message.method === methods.agent.session.prompt) this.#promptId = message.id
+          if (message.method === steerMethod) this.#steerId = message.id
         }
         return writer.write(message)
       },
@@ -287,6 +307,10 @@ export class AgentConnection {
           // The SDK would write about an answer that nobody waits for to stderr.
           if (!asked.delete(message.id)) return
           if (message.id === this.#promptId) this.#promptId = undefined
+          if (message.id === this.#steerId) {
+            this.#steerId = undefined
+            this.#turn?.client.steered(steerOutcomeOf('result' in message ? message.result : undefined))
+          }
         }
         controller.enqueue(message)
       },
@@ -303,6 +327,12 @@ export class AgentConnection {
     if (isOfTurn) this.#turn?.client.update(update)
     else this.#onUpdate(update)
   }
+}
+
+function steerOutcomeOf(result: unknown): SteerOutcome {
+  const outcome = isObject(result) ? result['outcome'] : undefined
+  if (outcome === 'injected') return outcome
+  return outcome === 'startedNewTurn' ? 'started' : 'refused'
 }
 
 function linesOf(text: string, { line, limit }: { line?: number | null; limit?: number | null }): string {

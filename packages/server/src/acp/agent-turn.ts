@@ -8,9 +8,10 @@ import type {
   WaitForTerminalExitResponse,
 } from '@agentclientprotocol/sdk/unstable'
 import { ModelError, type Access, type ModelErrorKind, type Verdict } from '@tapetree/agent'
-import type { ForeignRun } from '@tapetree/agent/foreign'
+import type { ForeignRun, ForeignSteer } from '@tapetree/agent/foreign'
 import { newId, type ToolUse, type Usage } from '@tapetree/session'
-import { AgentGone, cancelMs, type AgentConnection, type TurnClient } from './agent-connection.ts'
+import { settledWithin } from '@tapetree/session/util/deadline'
+import { AgentGone, cancelMs, type AgentConnection, type SteerOutcome, type TurnClient } from './agent-connection.ts'
 import { AgentTerminals } from './agent-terminals.ts'
 import {
   accessOf,
@@ -24,6 +25,7 @@ import {
   type AgentUpdate,
 } from './agent-updates.ts'
 import { EventQueue } from './event-queue.ts'
+import { blocksOf } from './prompt-blocks.ts'
 
 export interface AgentTurnOptions {
   run: ForeignRun
@@ -41,6 +43,8 @@ type TurnEvent =
   /** A call that was announced has not changed for a while. */
   | { type: 'quiet' }
   | { type: 'steer' }
+  /** The agent has answered a steer, or has not in time. */
+  | { type: 'steered'; outcome: SteerOutcome }
   | { type: 'stop' }
   | TurnEnd
 
@@ -50,6 +54,14 @@ type TurnEnd =
   | { type: 'failed'; error: unknown }
   | { type: 'overdue' }
   | { type: 'suspended' }
+
+/** A steer that was sent to the agent in its turn. */
+interface SentSteer {
+  steer: ForeignSteer
+  answer: PromiseWithResolvers<void>
+  /** Absent until the agent has answered. */
+  outcome?: SteerOutcome
+}
 
 interface OpenCall {
   call: AgentCall
@@ -65,6 +77,8 @@ interface OpenCall {
 
 /** A call that is only announced is recorded after this time; its input may still be on the way. */
 const quietMs = 100
+/** An agent that does not answer a steer in this time is cancelled. */
+const steerMs = 10_000
 /** The agent is not read further while so many events wait for the log. */
 const maxWaiting = 256
 const maxPlans = 1000
@@ -88,6 +102,7 @@ export class AgentTurn implements TurnClient {
   #held: OpenCall | undefined
   #cancelled: 'stopped' | 'interrupted' | undefined
   #isSteered = false
+  #sent: SentSteer | undefined
   #plans = 0
 
   constructor(options: AgentTurnOptions) {
@@ -113,7 +128,9 @@ export class AgentTurn implements TurnClient {
       (error: unknown) => this.#events.push({ type: 'failed', error }),
     )
     try {
-      await this.#finish(await this.#listen())
+      const end = await this.#listen()
+      await this.#settleSteer(end)
+      await this.#finish(end)
     } catch (error) {
       // A limit, a full disk or a lost session: the agent must not go on alone.
       if (isUnderWay) connection.abandon(sessionId, answer, run.clock)
@@ -133,6 +150,13 @@ export class AgentTurn implements TurnClient {
     const update = readUpdate(given)
     if (update?.type === 'commands') this.#options.onCommands(update.commands)
     else if (update) this.#events.push({ type: 'update', update })
+  }
+
+  steered(outcome: SteerOutcome): void {
+    if (!this.#sent || this.#sent.outcome !== undefined) return
+    this.#sent.outcome = outcome
+    this.#sent.answer.resolve()
+    this.#events.push({ type: 'steered', outcome })
   }
 
   room(): Promise<void> {
@@ -203,6 +227,9 @@ export class AgentTurn implements TurnClient {
         case 'steer':
           this.#isSteered = true
           break
+        case 'steered':
+          await this.#takeSteered(event.outcome)
+          break
         case 'stop':
           if (this.#options.run.isSuspended) return { type: 'suspended' }
           this.#cancel('stopped')
@@ -210,8 +237,61 @@ export class AgentTurn implements TurnClient {
         default:
           return event
       }
-      if (this.#isSteered && this.#mayInterrupt()) this.#cancel('interrupted')
+      await this.#recordSteer()
+      if (this.#isSteered && !this.#sent && this.#mayInterrupt()) await this.#steer()
     }
+  }
+
+  /**
+   * Gives the next steer to the agent in its turn, if it can take one. Otherwise, and to end a call or a question, cancels the turn: the
+   * steer is the next prompt.
+   */
+  async #steer(): Promise<void> {
+    const { connection, run, sessionId } = this.#options
+    const isAsking = run.session.pendingPermissions.length > 0
+    const isOnSide = connection.canSteer && this.#cancelled === undefined && !this.#hasOpenCalls && !isAsking
+    if (!isOnSide) return this.#cancel('interrupted')
+    const steer = await run.nextSteer()
+    if (!steer) {
+      this.#isSteered = false
+      return
+    }
+    const { image: hasImages = false } = connection.capabilities.promptCapabilities ?? {}
+    const sent: SentSteer = { steer, answer: Promise.withResolvers<void>() }
+    this.#sent = sent
+    connection.steer(sessionId, blocksOf(steer.message, hasImages))
+    const { signal } = this.#over
+    void settledWithin(sent.answer.promise, { ms: steerMs, clock: run.clock, signal }).then((outcome) => {
+      if (outcome === 'late' && this.#sent === sent) this.steered('refused')
+    })
+  }
+
+  async #takeSteered(outcome: SteerOutcome): Promise<void> {
+    if (outcome === 'injected') return this.#recordSteer()
+    this.#sent = undefined
+    this.#isSteered = true
+    this.#cancel('interrupted')
+  }
+
+  /** What the agent has got is a message of the log as soon as no call is open: a result must follow its call. */
+  async #recordSteer(): Promise<void> {
+    if (this.#sent?.outcome !== 'injected' || this.#hasOpenCalls) return
+    const { steer } = this.#sent
+    await this.#logHeld()
+    await this.#options.run.deliverSteer(steer)
+    this.#sent = undefined
+  }
+
+  /** The agent may end its turn before it answers. A turn that it began instead would have no end for us. */
+  async #settleSteer({ type }: TurnEnd): Promise<void> {
+    if (!this.#sent || type !== 'ended') return
+    const { connection, run, sessionId } = this.#options
+    await settledWithin(this.#sent.answer.promise, { ms: steerMs, clock: run.clock, signal: run.signal })
+    if (this.#sent.outcome === undefined || this.#sent.outcome === 'started') connection.cancel(sessionId)
+  }
+
+  get #hasOpenCalls(): boolean {
+    return [...this.#calls.values()].some(({ isDone }) => !isDone)
   }
 
   /** A call that runs may finish first, unless the settings say otherwise. */
@@ -395,6 +475,7 @@ export class AgentTurn implements TurnClient {
       open.isDone = true
       await this.#options.run.answerCall(open.use, { content, isError: true }, this.#accessOf(open))
     }
+    await this.#recordSteer()
   }
 }
 

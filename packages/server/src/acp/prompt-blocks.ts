@@ -29,7 +29,7 @@ function text(content: string): ContentBlock {
   return { type: 'text', text: content }
 }
 
-function blocksOf({ content }: Message, hasImages: boolean): ContentBlock[] {
+export function blocksOf({ content }: Message, hasImages: boolean): ContentBlock[] {
   return content.flatMap((block): ContentBlock[] => {
     if (block.type === 'text') return block.text.content === '' ? [] : [text(block.text.content)]
     if (block.type !== 'image') return []

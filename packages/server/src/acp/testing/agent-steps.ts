@@ -16,6 +16,8 @@ export type AgentStep =
   | { do: 'flood'; count: number; size: number }
   /** Waits until the turn is cancelled. */
   | { do: 'wait' }
+  /** Waits until the turn is cancelled or steered. */
+  | { do: 'await-steer' }
   /** Never ends, and ignores a cancel. */
   | { do: 'hang' }
   /** Writes this text to stdout, so often. */

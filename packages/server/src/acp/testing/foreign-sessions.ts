@@ -14,8 +14,8 @@ export interface ForeignSessionsOptions extends Partial<AgentSessionOptions> {
   store: SessionStore
   /** The sessions work in it, and the agent keeps its own sessions in a folder in it. */
   folder: string
-  /** What the agent can do with an older session. */
-  features?: 'load' | 'resume' | 'none'
+  /** What the agent can do with an older session, or with a steer. */
+  features?: 'load' | 'resume' | 'none' | 'steer' | 'refuse-steer'
   /** Instead of the scripted agent. */
   script?: string
 }

@@ -17,6 +17,9 @@ import type { AgentStep } from './agent-steps.ts'
 
 const [folder = '.', features = 'load'] = process.argv.slice(2)
 const cancelled = new Map<string, AbortController>()
+/** The turns that are under way, by their session. */
+const turns = new Map<string, Turn>()
+const canSteer = features === 'steer' || features === 'refuse-steer'
 const fileOf = (sessionId: string): string => join(folder, `${sessionId}.jsonl`)
 const textOf = (prompt: readonly ContentBlock[]): string =>
   prompt.map((block) => (block.type === 'text' ? block.text : `[${block.type}]`)).join('\n')
@@ -26,6 +29,9 @@ class Turn {
   readonly #sessionId: string
   readonly #signal: AbortSignal
   isDeaf = false
+  /** Steps that a steer has added. */
+  readonly steered: AgentStep[] = []
+  #steer: () => void = () => undefined
   readonly after: SessionUpdate[] = []
 
   constructor(client: AgentContext, sessionId: string, signal: AbortSignal) {
@@ -66,6 +72,8 @@ class Turn {
         return
       case 'wait':
         return this.#cancelled()
+      case 'await-steer':
+        return Promise.race([this.#cancelled(), new Promise<void>((resolve) => (this.#steer = resolve))])
       case 'hang':
         this.isDeaf = true
         return new Promise(() => undefined)
@@ -78,6 +86,11 @@ class Turn {
       default:
         step satisfies never
     }
+  }
+
+  steer(steps: readonly AgentStep[]): void {
+    this.steered.push(...steps)
+    this.#steer()
   }
 
   async #ask({ call }: Extract<AgentStep, { do: 'ask' }>): Promise<void> {
@@ -157,6 +170,7 @@ async function announce(client: AgentContext, sessionId: string): Promise<void> 
 const app = agent({ name: 'scripted' })
   .onRequest(methods.agent.initialize, () => ({
     protocolVersion: PROTOCOL_VERSION,
+    ...(canSteer && { _meta: { steering: { supported: true } } }),
     agentCapabilities: {
       loadSession: features === 'load',
       ...(features === 'resume' && { sessionCapabilities: { resume: {} } }),
@@ -187,13 +201,29 @@ const app = agent({ name: 'scripted' })
     const cancel = new AbortController()
     cancelled.set(sessionId, cancel)
     const turn = new Turn(client, sessionId, cancel.signal)
+    turns.set(sessionId, turn)
     for (const step of stepsIn(text)) {
       if (cancel.signal.aborted && step.do !== 'late') continue
       await turn.take(step)
     }
+    for (let step = turn.steered.shift(); step; step = turn.steered.shift()) await turn.take(step)
+    turns.delete(sessionId)
     if (turn.after.length > 0) setTimeout(() => void Promise.all(turn.after.map((update) => turn.tell(update))), 1)
     return { stopReason: cancel.signal.aborted ? ('cancelled' as const) : ('end_turn' as const) }
   })
+  .onRequest(
+    '_session/steering',
+    (params) => params as { sessionId: string; prompt: ContentBlock[] },
+    ({ params: { sessionId, prompt } }) => {
+      const turn = turns.get(sessionId)
+      if (features === 'refuse-steer') throw new Error('Not now.')
+      if (!turn) return { outcome: 'promptRequired' }
+      const text = textOf(prompt)
+      appendFileSync(fileOf(sessionId), `${JSON.stringify(`steer: ${text}`)}\n`)
+      turn.steer(stepsIn(text))
+      return { outcome: 'injected' }
+    },
+  )
   .onNotification(methods.agent.session.cancel, ({ params }) => cancelled.get(params.sessionId)?.abort())
 
 const connection = app.connect(
