@@ -171,9 +171,15 @@ export class AgentDriver implements SessionDriver {
     }
   }
 
-  /** Takes effect when the session is opened again. A run that waits for a host which is away does not have to be stopped. */
+  /**
+   * Takes effect when the session is opened again. A run that waits for a host which is away does not have to be stopped.
+   * Nothing happens if the session uses that place already.
+   */
   async #setWorkspace({ host, workspace, recreate }: Arguments<'set_workspace'>, cause: Cause): Promise<unknown> {
     const found = findWorkspace(this.#options.workspaces, { host, workspace })
+    const result = { host: found.hostName, workspace: found.name, folder: found.folder }
+    const { workspace: current } = this.session
+    if (!recreate && current && isSamePlace(current, found)) return result
     if (this.isBusy && this.toolProblem === undefined) {
       throw new SessionError('session-busy', 'The session is running. Cancel the run first.')
     }
@@ -182,7 +188,7 @@ export class AgentDriver implements SessionDriver {
     // An open run takes it after the results of its calls.
     if (notice !== undefined && this.session.openRun) await this.session.submit(notice, { delivery: 'steer' })
     else if (notice !== undefined) await this.session.appendMessage('custom', notice)
-    return { host: found.hostName, workspace: found.name, folder: found.folder }
+    return result
   }
 
   /** Writes the files that were kept with the session into another folder. Returns what the model has to know. */
@@ -352,6 +358,10 @@ export class AgentDriver implements SessionDriver {
 
 /** The length of the reason why a language server has failed. */
 const maxProblem = 300
+
+function isSamePlace(left: WorkspaceReference, right: WorkspaceReference): boolean {
+  return left.hostId === right.hostId && left.name === right.name && left.folder === right.folder
+}
 
 function rewoundOnWire({ leafId, text, files }: RewindOutcome): unknown {
   return {

@@ -188,7 +188,10 @@ export class LiveCommands {
       const images = this.#checkImages(checked.command)
       if (images) await images
       const result = await this.#live.driver.perform(checked.command, cause, { mayDrive: sender?.mayDrive ?? true })
-      if (checked.command.op === 'set_workspace') await this.#live.reopen()
+      // Without a line, the session works there already.
+      if (checked.command.op === 'set_workspace' && this.#live.session.effectOf(id) !== undefined) {
+        await this.#live.reopen()
+      }
       const seq = this.#live.session.effectOf(id)
       return { id, ok: true, ...(seq !== undefined && { seq }), ...(result !== undefined && { result }) }
     } catch (error) {

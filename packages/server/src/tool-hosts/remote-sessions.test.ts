@@ -208,6 +208,30 @@ describe('a session whose tools work on a tool host', () => {
     expect(live.session.openRun).toBeNull()
   })
 
+  test('is told the place that it uses already: nothing happens, also during a run', async () => {
+    const host = await openHost()
+    connectHost(host, hosts)
+    const sessions = openSessions(
+      script().toolCall('1', 'bash', { command: 'echo x >> ledger; sleep 600' }).step().text('done'),
+    )
+    const live = await sessions.get(await sessions.create({ cwd: join(root, 'server'), workspace: referenceOf(host) }))
+    await live.perform('1', 'me', { op: 'prompt', args: { text: 'go' } })
+    await expect.poll(() => readIfThere(join(folder, 'ledger')), patiently).toBe('x\n')
+    const { driver } = live
+    const { seq } = live.session.head
+    const set = { op: 'set_workspace', args: { host: host.hello.id, workspace: 'app' } }
+    expect(await live.perform('2', 'me', set)).toMatchObject({
+      ok: true,
+      result: { host: 'laptop', workspace: 'app', folder },
+    })
+    expect(live.driver).toBe(driver)
+    expect(live.session.head.seq).toBe(seq)
+    expect([live.driver.isBusy, host.running]).toEqual([true, 1])
+    await live.perform('3', 'me', { op: 'cancel', args: {} })
+    await untilIdle(live)
+    expect(readIfThere(join(folder, 'ledger'))).toBe('x\n')
+  })
+
   test('cannot be opened by a process without tool hosts, and says why', async () => {
     const host = await openHost()
     const store = memoryStore()
