@@ -71,6 +71,12 @@ export class CallJournal {
     }
   }
 
+  /** Records another start of a call that had not begun. */
+  async replace(started: StartedCall): Promise<void> {
+    const { session, id } = started.request
+    await replaceFile(this.#path(session, id, 'started'), JSON.stringify(started))
+  }
+
   /** Resolves when the bytes are durable. They go to the service with the result. */
   async putBlob({ session, id }: CallRequest, bytes: Uint8Array): Promise<BlobReference> {
     const sha256 = sha256Of(bytes)

@@ -1,8 +1,13 @@
+import { existsSync } from 'node:fs'
+import { hostname } from 'node:os'
 import type { RecordDraft } from '@tapetree/session/format'
 import type { Redactor } from '@tapetree/redact'
 import type { Clock } from '@tapetree/session/util/wait'
 import { redactionOf } from '../run/redaction.ts'
 import { outputOf } from '../run/tool-results.ts'
+import { attach } from '../tools/commands/command.ts'
+import { Jobs } from '../tools/commands/jobs.ts'
+import { currentBootId } from '../tools/commands/process-table.ts'
 import {
   SessionSuspended,
   type Access,
@@ -150,15 +155,33 @@ export class HostedCall {
   async continue(start: StartDetails): Promise<CallEnd> {
     const { tool, checked } = this.#checked()
     if (tool?.replay === 'reattach' && checked?.reattach) {
+      if (keepsFromStarting(start, this.#deps.session)) return this.#startAgain(start)
       const { run: runId, call: callId, tool: name } = this.request
       return this.#finish(async () => checked.reattach?.({ runId, callId, name, ...start }, this.context()))
     }
     if (tool?.replay === 'safe' && checked) {
       // Its files may be others by now, and this process may allow less.
       const allowed = await this.#allowed()
-      return 'type' in allowed ? allowed : this.#finish(() => allowed.checked.run(allowed.context))
+      return 'type' in allowed ? this.#final(allowed) : this.#finish(() => allowed.checked.run(allowed.context))
     }
     return this.#finish(async () => ({ content: hostTexts.interrupted, isError: true }))
+  }
+
+  /** Of a command that an earlier process recorded and did not begin. This process may allow less, or want a sandbox. */
+  async #startAgain(before: StartDetails): Promise<CallEnd> {
+    const { request } = this
+    const allowed = await this.#allowed()
+    if ('type' in allowed) return this.#final(allowed)
+    const { checked, context } = allowed
+    const start = (await checked.start?.(context)) ?? {}
+    await this.#deps.journal.replace({ request, start })
+    await checked.settled?.(before, context)
+    return this.#finish(() => checked.run(context))
+  }
+
+  /** A refusal of a recorded call is kept as its result, so that no later process starts it. */
+  async #final(end: CallEnd): Promise<CallEnd> {
+    return end.type === 'refused' ? this.#finish(async () => ({ content: end.reason, isError: true })) : end
   }
 
   /** What may run, or why nothing does. */
@@ -290,6 +313,14 @@ export class HostedCall {
 
 export function send(link: HostLink, message: HostMessage): void {
   link.send(JSON.stringify(message))
+}
+
+/** Whether a command was recorded and had not begun. From then on it cannot begin. */
+function keepsFromStarting(start: StartDetails, session: HostedSession | undefined): boolean {
+  // On another machine or after a restart, what is in the folder does not prove that it had not begun.
+  if (!session || start.host !== hostname() || start.bootId !== currentBootId()) return false
+  const folder = new Jobs().folderOf(start, session.localFolder)
+  return folder !== undefined && existsSync(folder) && attach(folder).forestall()
 }
 
 /** The files that a call would touch, as text. The service judges by its rules what else it does. */

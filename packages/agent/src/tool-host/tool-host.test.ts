@@ -17,8 +17,10 @@ import { afterAll, afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { canary } from '../testing/canary.ts'
 import { FakeClock } from '../testing/fake-clock.ts'
 import { testContext, type TestContext, type TestContextOptions } from '../testing/tool-context.ts'
+import { currentBootId } from '../tools/commands/process-table.ts'
 import { dismissSupervisor } from '../tools/commands/supervisor-process.ts'
 import type { CheckedCall, StartDetails, ToolOutput } from '../tools/tool.ts'
+import { CallJournal } from './call-journal.ts'
 import { hostMessage, parseMessage, type HostedWorkspace, type HostHello, type HostRequest } from './messages.ts'
 import { RemoteWorkspace, type ChannelEvent, type HostChannel } from './remote-workspace.ts'
 import { MemoryChannel } from './testing/memory-channel.ts'
@@ -433,6 +435,39 @@ describe('the ceiling of a host', () => {
     symlinkSync(join(root, 'outside.txt'), join(folder, 'a.txt'))
     expect(await checked.run(context)).toMatchObject({ content: expect.stringContaining('does not allow') })
   })
+
+  test.each([
+    { mode: 'accept-edits', content: 'does not allow', ran: '' },
+    { mode: 'auto', content: '', ran: 'x\n' },
+  ] as const)(
+    'in mode $mode is that of the process which starts a recorded command',
+    async ({ mode, content, ran }) => {
+      const [id, session, command, spool] = [newId(), newId(), "sh -c 'echo x >> ledger'", 'job-0123456789ab']
+      const judged = [{ type: 'command', command, cwd: folder } as const]
+      const call = { run: 'run-1', call: 'call-1', workspace: 'app', tool: 'bash', input: { command }, judged, from: 0 }
+      const request = { type: 'call', id, session, ...call } as const
+      // An earlier process, which allowed it, died before the command had begun.
+      mkdirSync(join(root, 'data', 'calls'), { recursive: true })
+      mkdirSync(join(root, 'data', 'sessions', session, 'spool', spool), { recursive: true })
+      const start = { host: hostname(), bootId: currentBootId(), spool }
+      await new CallJournal(join(root, 'data', 'calls')).begin({ request, start })
+      const host = await openHost({ mode })
+      await expect.poll(() => host.running).toBe(0)
+      expect(existsSync(join(folder, 'ledger')) ? readFileSync(join(folder, 'ledger'), 'utf8') : '').toBe(ran)
+      channel.connect(host)
+      await workspace()
+      channel.send(request)
+      await expect
+        .poll(() => channel.messages.find((message) => message.type === 'done' && message.id === id))
+        .toMatchObject({ outcome: { output: { content: expect.stringContaining(content) } } })
+      // The refusal is final, whatever a later process allows: the log has it.
+      channel.cut()
+      await host.close()
+      const last = await openHost({ mode: 'auto' })
+      await expect.poll(() => last.running).toBe(0)
+      expect(existsSync(join(folder, 'ledger')) ? readFileSync(join(folder, 'ledger'), 'utf8') : '').toBe(ran)
+    },
+  )
 
   test('decides which hosts a command in the sandbox reaches, whatever the service says', async () => {
     const sandbox = { folder: join(root, 'sandbox'), own: [join(root, 'own')] }
