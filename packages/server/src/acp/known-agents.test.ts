@@ -114,6 +114,24 @@ test('a session whose agent is not in the settings cannot be opened, and says wh
   await expect(opened).rejects.toThrow('The agent "nobody" of this session does not exist. Add it to `agents`')
 })
 
+const remote = { name: 'app', hostId: 'h1', hostName: 'laptop', folder: '/srv/app', platform: 'linux' }
+
+test('a session of a foreign agent cannot be created with a workspace of a tool host', async () => {
+  const { sessions, cwd } = await place()
+  const created = sessions.create({ cwd, agent: 'mine', workspace: remote })
+  await expect(created).rejects.toThrow(
+    'The agent mine runs on the server, so its session cannot use a workspace of a tool host.',
+  )
+})
+
+test('a session of a foreign agent cannot move to a workspace of a tool host', async () => {
+  const { sessions, cwd } = await place()
+  const live = await sessions.get(await sessions.create({ cwd, agent: 'mine' }))
+  const moved = await live.perform('w', 'me', { op: 'set_workspace', args: { host: 'laptop', workspace: 'app' } })
+  expect(moved).toMatchObject({ ok: false, error: { type: 'no-tool-hosts' } })
+  expect(live.session.workspace).toBeUndefined()
+})
+
 test('known agents are listed if they are installed, and settings of the same name replace them', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'known-agents-'))
   cleanUps.push(() => rm(folder, { recursive: true, force: true }))

@@ -44,14 +44,16 @@ export async function openCodingDriver(sessionId: string, options: CodingDriverO
   // After the folder check: sessions outside of the allowed folders cannot be watched either.
   if (session.readOnlyReason !== undefined) throw new SessionError('session-owned', session.readOnlyReason)
   for (const folder of [cwd, workingFolder ?? cwd]) await requireFolder(folder)
+  const { model } = await session.getModelChoice()
+  const agentName = model?.provider === foreignApi ? model.modelId : undefined
+  if (session.workspace && agentName !== undefined) throw agentOnServer(agentName)
   const remote = session.workspace && remoteOf(session.workspace, workspaces)
   const place = { cwd, ...(workingFolder !== undefined && { workingFolder }), ...(remote && { remote }) }
-  const { model } = await session.getModelChoice()
   let foreign: AcpAgent | undefined
   const opening = openCodingAgent({
     ...{ owner: serverOwner, ...agentOptions, sessionId, ...place },
-    ...(model?.provider === foreignApi && {
-      foreign: (there: ForeignPlace) => (foreign = foreignAgent(model.modelId, there, agentOptions)),
+    ...(agentName !== undefined && {
+      foreign: (there: ForeignPlace) => (foreign = foreignAgent(agentName, there, agentOptions)),
     }),
   })
   const coding = await opening.catch((error: unknown) => {
@@ -63,7 +65,7 @@ export async function openCodingDriver(sessionId: string, options: CodingDriverO
     slashCommands: () => foreign?.commands ?? slashCommandsOf(coding),
     onChange: (listener) => foreign?.onChange(listener) ?? (() => undefined),
     ...(coding.languageServers && { languageServers: coding.languageServers }),
-    ...(workspaces && { workspaces }),
+    ...(agentName === undefined ? workspaces && { workspaces } : { workspaces: noWorkspaces(agentName) }),
     close: async () => {
       await coding.close()
       await foreign?.close()
@@ -84,6 +86,22 @@ function foreignAgent(
     'unknown-agent',
     `The agent ${JSON.stringify(name)} of this session does not exist. Add it to \`agents\` in your settings.`,
   )
+}
+
+/** The agent is a program of the server, and would look for the folder of the tool host there. */
+function agentOnServer(name: string): RequestProblem {
+  return new RequestProblem(
+    409,
+    'no-tool-hosts',
+    `The agent ${name} runs on the server, so its session cannot use a workspace of a tool host. Use a folder of the server, or the agent of tapetree.`,
+  )
+}
+
+function noWorkspaces(agentName: string): WorkspaceSource {
+  const refuse = (): never => {
+    throw agentOnServer(agentName)
+  }
+  return { list: refuse, channel: refuse }
 }
 
 function remoteOf(workspace: WorkspaceReference, workspaces: WorkspaceSource | undefined): RemoteWorkspace {
@@ -109,6 +127,7 @@ async function requireFolder(folder: string): Promise<void> {
 /** Creates a session that `openCodingDriver` opens later. */
 export async function createCodingSession(store: SessionStore, options: NewSession): Promise<string> {
   const { model, agent, workspace, ...header } = options
+  if (workspace && agent !== undefined && agent !== ownAgent) throw agentOnServer(agent)
   await using session = await store.create(header)
   if (workspace) await session.append({ type: 'workspace', workspace })
   if (agent !== undefined && agent !== ownAgent) await session.appendModelChange(foreignApi, agent)
