@@ -79,8 +79,11 @@ interface OpenCall {
 const quietMs = 100
 /** An agent that does not answer a steer in this time is cancelled. */
 const steerMs = 10_000
-/** The agent is not read further while so many events wait for the log. */
-const maxWaiting = 256
+/**
+ * The agent is not read further while so many events, or so many bytes of updates, wait for the log. Its writes block then. What it had
+ * begun to send still arrives: one message, which has a limit of its own.
+ */
+const maxWaiting = { count: 256, bytes: 4 * 1024 * 1024 }
 const maxPlans = 1000
 const maxShownOutput = 64 * 1024
 
@@ -149,7 +152,7 @@ export class AgentTurn implements TurnClient {
   update(given: unknown): void {
     const update = readUpdate(given)
     if (update?.type === 'commands') this.#options.onCommands(update.commands)
-    else if (update) this.#events.push({ type: 'update', update })
+    else if (update) this.#events.push({ type: 'update', update }, Buffer.byteLength(JSON.stringify(update)))
   }
 
   steered(outcome: SteerOutcome): void {

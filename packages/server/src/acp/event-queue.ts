@@ -1,6 +1,7 @@
 /** Events in order, for one reader. */
 export class EventQueue<Event> {
-  readonly #events: Event[] = []
+  readonly #events: { event: Event; bytes: number }[] = []
+  #bytes = 0
   #wake: (() => void) | undefined
   #roomAgain: (() => void)[] = []
 
@@ -8,36 +9,40 @@ export class EventQueue<Event> {
     return this.#events.length
   }
 
-  push(event: Event): void {
-    this.#events.push(event)
+  push(event: Event, bytes = 0): void {
+    this.#events.push({ event, bytes })
+    this.#bytes += bytes
     this.#wake?.()
   }
 
   /** Before all others. */
   pushFirst(event: Event): void {
-    this.#events.unshift(event)
+    this.#events.unshift({ event, bytes: 0 })
     this.#wake?.()
   }
 
   async next(): Promise<Event> {
     for (;;) {
-      const event = this.#events.shift()
-      if (event !== undefined) {
+      const first = this.#events.shift()
+      if (first) {
+        this.#bytes -= first.bytes
         for (const resume of this.#roomAgain.splice(0)) resume()
-        return event
+        return first.event
       }
       await new Promise<void>((resolve) => (this.#wake = resolve))
     }
   }
 
-  /** Resolves when fewer events than this are waiting. */
-  async roomFor(count: number): Promise<void> {
-    while (this.#events.length >= count) await new Promise<void>((resolve) => this.#roomAgain.push(resolve))
+  /** Resolves when fewer events and bytes than this are waiting. */
+  async roomFor({ count, bytes }: { count: number; bytes: number }): Promise<void> {
+    while (this.#events.length >= count || this.#bytes >= bytes)
+      await new Promise<void>((resolve) => this.#roomAgain.push(resolve))
   }
 
   /** Drops what is waiting. */
   clear(): void {
     this.#events.length = 0
+    this.#bytes = 0
     for (const resume of this.#roomAgain.splice(0)) resume()
   }
 }
