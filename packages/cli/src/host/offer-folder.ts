@@ -34,6 +34,8 @@ const firstDelayMs = 500
 const maxDelayMs = 15_000
 /** The server sends a ping every 5 s. */
 const silenceMs = 15_000
+/** A server that does not read what it is sent is cut off. The journal keeps the results, and calls go on. */
+const maxUnsentBytes = 64 * 1024 * 1024
 
 /** Offers folders of this machine to the sessions of a server, and connects again whenever the connection is lost. */
 export async function offerFolders({ server, io, signal, onChange, ...options }: OfferOptions): Promise<Offer> {
@@ -89,7 +91,12 @@ async function connectOnce(
   signal.addEventListener('abort', end, { once: true })
   let heardAt = performance.now()
   let openedAt: number | undefined
-  const link: HostLink = { send: (text) => socket.send(text) }
+  const link: HostLink = {
+    send: (text) => {
+      if (socket.bufferedAmount > maxUnsentBytes) socket.terminate()
+      else socket.send(text)
+    },
+  }
   const watch = setInterval(() => {
     if (openedAt !== undefined && performance.now() - heardAt > silenceMs) socket.terminate()
   }, 1000)
