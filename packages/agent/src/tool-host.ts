@@ -14,6 +14,7 @@ export {
   hostMessage,
   hostRequest,
   introduced,
+  maxHelloBytes,
   maxHostMessageBytes,
   parseMessage,
   toolHostProtocol,

@@ -69,6 +69,7 @@ export const hostTexts = {
   unreadable:
     'The tool host cannot read its journal, so the outcome is unknown. It may have taken effect; it was not run again.',
   busy: 'The tool host is busy. Try again later.',
+  leftOut: '[These instructions are too long to be sent. Read the file.]',
   tooLarge: 'The result is too large to be sent. The call has taken effect.',
   noWorkspace: (name: string) => `This tool host does not offer a workspace ${JSON.stringify(name)}.`,
   stopped: 'Stopped before it started: this call did not start.',

@@ -7,6 +7,9 @@ export const toolHostProtocol = 1
 /** A message is at most this long: an image, or a file before and after a change, fits. */
 export const maxHostMessageBytes = 16 * 1024 * 1024
 
+/** An introduction is at most this long. */
+export const maxHelloBytes = 256 * 1024
+
 /** The files of a workspace are in at most so many packs. */
 export const maxPacks = 50
 

@@ -21,7 +21,14 @@ import { currentBootId } from '../tools/commands/process-table.ts'
 import { dismissSupervisor } from '../tools/commands/supervisor-process.ts'
 import type { CheckedCall, StartDetails, ToolOutput } from '../tools/tool.ts'
 import { CallJournal } from './call-journal.ts'
-import { hostMessage, parseMessage, type HostedWorkspace, type HostHello, type HostRequest } from './messages.ts'
+import {
+  hostMessage,
+  maxHelloBytes,
+  parseMessage,
+  type HostedWorkspace,
+  type HostHello,
+  type HostRequest,
+} from './messages.ts'
 import { RemoteWorkspace, type ChannelEvent, type HostChannel } from './remote-workspace.ts'
 import { MemoryChannel } from './testing/memory-channel.ts'
 import { ToolHost, type ToolHostOptions } from './tool-host.ts'
@@ -288,6 +295,19 @@ describe('a host', () => {
       channel.cut()
       await host.close()
     }
+  })
+
+  test('with long instructions leaves out the longest, so that it can introduce itself', async () => {
+    const folders = ['a', 'b', 'c', 'd', 'e', 'f', 'g'].map((name) => [name, join(root, name)] as const)
+    for (const [name, path] of folders) {
+      mkdirSync(path)
+      writeFileSync(join(path, 'AGENTS.md'), 'word '.repeat(name === 'a' ? 10 : 9000))
+    }
+    const host = await openHost({ workspaces: Object.fromEntries(folders) })
+    expect(Buffer.byteLength(JSON.stringify(host.hello))).toBeLessThan(maxHelloBytes)
+    const texts = host.hello.workspaces.map(({ instructions: [first] }) => first?.text ?? '')
+    expect(texts[0]).toContain('word word')
+    expect(texts.filter((text) => text.includes('too long to be sent')).length).toBeGreaterThan(0)
   })
 
   test('has its folder for itself', async () => {

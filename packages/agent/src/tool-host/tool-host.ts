@@ -27,6 +27,7 @@ import { HostedCall, hostTexts, send, type HostedSession, type HostLink, type Ju
 import {
   hostRequest,
   introduced,
+  maxHelloBytes,
   maxNameLength,
   parseMessage,
   toolHostProtocol,
@@ -153,6 +154,7 @@ export class ToolHost {
           ),
         ),
       }
+      shorten(hello)
       const host = new ToolHost(options, { hello, workspaces, lock })
       for (const started of await host.#journal.unfinished()) host.#continue(started)
       void host.#clean()
@@ -315,6 +317,18 @@ export class ToolHost {
       this.#sessions.delete(key)
       void session.close().catch(() => undefined)
     }
+  }
+}
+
+/** Leaves out the longest instructions until the introduction can be sent. */
+function shorten(hello: Hello): void {
+  const all = hello.workspaces.flatMap(({ instructions }) => instructions)
+  const texts = all.sort((left, right) => right.text.length - left.text.length)
+  for (let isTooLong = true; isTooLong;) {
+    isTooLong = Buffer.byteLength(JSON.stringify(hello)) > maxHelloBytes
+    const longest = isTooLong ? texts.shift() : undefined
+    if (isTooLong && !longest) throw new Error('A tool host cannot offer so many folders. Start several tool hosts.')
+    if (longest) longest.text = hostTexts.leftOut
   }
 }
 

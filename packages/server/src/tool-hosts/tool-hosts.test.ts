@@ -125,6 +125,61 @@ test('a host that begins with anything but its introduction is refused', () => {
   expect(hosts.list('default')).toEqual([])
 })
 
+const helloOf = (index: number, more: object = {}): string =>
+  JSON.stringify({
+    ...{ type: 'hello', protocol: 1, key: index.toString(16).padStart(64, '0'), name: `host ${index}` },
+    ...{ platform: 'linux', workspaces: [], ...more },
+  })
+
+test('a tenant has at most 64 hosts, and one that comes back is not counted twice', () => {
+  const hosts = new ToolHosts()
+  const closed: string[] = []
+  const connect = (tenant: string, index: number): ReturnType<ToolHosts['accept']> => {
+    const connected = hosts.accept(tenant, { send: () => undefined, close: (reason) => closed.push(reason) })
+    connected.take(helloOf(index))
+    return connected
+  }
+  const [first] = Array.from({ length: 64 }, (_, index) => connect('default', index))
+  connect('default', 64)
+  expect(closed.splice(0)).toEqual(['This tenant has 64 tool hosts, the most that a server takes.'])
+  expect(hosts.list('default')).toHaveLength(64)
+  connect('other', 64)
+  expect(hosts.list('other')).toHaveLength(1)
+  connect('default', 1)
+  expect(closed.splice(0)).toEqual(['the host has connected again'])
+  first?.end()
+  connect('default', 64)
+  expect(closed).toEqual([])
+  expect(hosts.list('default')).toHaveLength(64)
+})
+
+test('connections that do not introduce themselves are limited, too', () => {
+  const hosts = new ToolHosts()
+  const closed: string[] = []
+  const open = (): ReturnType<ToolHosts['accept']> =>
+    hosts.accept('default', { send: () => undefined, close: (reason) => closed.push(reason) })
+  const [first] = Array.from({ length: 64 }, open)
+  open().take(helloOf(1))
+  expect(closed.splice(0)).toEqual(['Too many tool hosts of this tenant have not introduced themselves.'])
+  expect(hosts.list('default')).toEqual([])
+  first?.end()
+  open().take(helloOf(1))
+  expect(closed).toEqual([])
+  expect(hosts.list('default')).toHaveLength(1)
+})
+
+test('an introduction of more than 256 KiB is refused', () => {
+  const hosts = new ToolHosts()
+  const closed: string[] = []
+  const workspace = { name: 'app', folder: '/app', mode: 'auto', tools: [] }
+  const instructions = [1, 2].map((path) => ({ path: `${path}`, text: 'x'.repeat(150_000) }))
+  hosts
+    .accept('default', { send: () => undefined, close: (reason) => closed.push(reason) })
+    .take(helloOf(1, { workspaces: [{ ...workspace, instructions }] }))
+  expect(closed).toEqual(['The introduction of this tool host has more than 262144 bytes.'])
+  expect(hosts.list('default')).toEqual([])
+})
+
 test('a host cannot take the place of another one', async () => {
   const hosts = new ToolHosts()
   const host = await openHost()

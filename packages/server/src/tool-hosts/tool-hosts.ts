@@ -1,6 +1,7 @@
 import {
   hostMessage,
   introduced,
+  maxHelloBytes,
   parseMessage,
   RemoteWorkspace,
   toolHostProtocol,
@@ -96,6 +97,9 @@ const announceMs = 5000
 /** A host whose server has not mentioned it for this long cannot be reached. */
 const forgetMs = 12_000
 
+/** More hosts of one tenant are refused, and so are more connections that have not introduced themselves. */
+const maxHosts = 64
+
 /**
  * The tool hosts that are connected to this server, and to the other servers of the service. Losing the bus loses nothing: a session that
  * does not hear of its host waits for it, and sends its calls again when it does.
@@ -108,6 +112,8 @@ export class ToolHosts {
   readonly #stops: (() => void)[] = []
   readonly #closing = new AbortController()
   readonly #subscribed = new Set<string>()
+  /** How many connections of each tenant have not introduced themselves. */
+  readonly #unknown = new Map<string, number>()
   #links = 0
 
   constructor({ bus, clock = systemClock }: ToolHostsOptions = {}) {
@@ -144,8 +150,25 @@ export class ToolHosts {
   accept(tenant: string, connection: HostConnection): { take: (text: string) => void; end: () => void } {
     const link = `${this.#bus?.node ?? 'here'}-${process.pid}-${++this.#links}`
     let key: string | undefined
+    let state: 'unknown' | 'introduced' | 'refused' = 'unknown'
+    this.#countUnknown(tenant, 1)
+    const leaveUnknown = (next: 'introduced' | 'refused'): void => {
+      if (state === 'unknown') this.#countUnknown(tenant, -1)
+      state = next
+    }
+    const refuse = (reason: string): void => {
+      leaveUnknown('refused')
+      connection.close(reason)
+    }
+    if ((this.#unknown.get(tenant) ?? 0) > maxHosts) {
+      refuse('Too many tool hosts of this tenant have not introduced themselves.')
+    }
     return {
       take: (text) => {
+        if (state === 'refused') return
+        if (state === 'unknown' && Buffer.byteLength(text) > maxHelloBytes) {
+          return refuse(`The introduction of this tool host has more than ${maxHelloBytes} bytes.`)
+        }
         const message = parseMessage(hostMessage, text)
         if (!message) return
         if (key !== undefined) {
@@ -153,16 +176,28 @@ export class ToolHosts {
           return
         }
         if (message.type !== 'hello' || message.protocol !== toolHostProtocol) {
-          return connection.close(`This server speaks version ${toolHostProtocol} of the protocol of tool hosts.`)
+          return refuse(`This server speaks version ${toolHostProtocol} of the protocol of tool hosts.`)
         }
         const hello = introduced(message)
-        key = keyOf(tenant, hello.id)
+        const wanted = keyOf(tenant, hello.id)
+        if (!this.#hosts.has(wanted) && this.list(tenant).length >= maxHosts) {
+          return refuse(`This tenant has ${maxHosts} tool hosts, the most that a server takes.`)
+        }
+        leaveUnknown('introduced')
+        key = wanted
         this.#joined(key, { hello, link, connection, heardAt: Infinity })
       },
       end: () => {
+        leaveUnknown('refused')
         if (key !== undefined && this.#hosts.get(key)?.link === link) this.#left(key)
       },
     }
+  }
+
+  #countUnknown(tenant: string, change: 1 | -1): void {
+    const count = (this.#unknown.get(tenant) ?? 0) + change
+    if (count > 0) this.#unknown.set(tenant, count)
+    else this.#unknown.delete(tenant)
   }
 
   close(): void {
