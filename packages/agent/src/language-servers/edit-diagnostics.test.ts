@@ -244,6 +244,21 @@ test('a server that has failed five times is not started again', async () => {
   expect(servers.states).toMatchObject([{ status: 'failed', retryAt: null }])
 })
 
+test('a server that was healthy for ten minutes may fail five times again', async () => {
+  const clock = new FakeClock()
+  const { folder, edit, report, servers } = await scriptedWorkspace('pull', clock)
+  for (let start = 1; start <= 6; start++) {
+    await edit('a.py', `BAD ${start}\n`)
+    expect(await report(true, `run-${start}`)).toHaveLength(1)
+    clock.advance(600_000)
+    const [pid] = (await folder.read('notes')).match(/(?<=started )\d+/g)?.slice(-1) ?? []
+    process.kill(Number(pid))
+    await vi.waitFor(() => expect(servers.states).toMatchObject([{ status: 'failed' }]), patiently)
+    expect(servers.states).toMatchObject([{ retryAt: clock.now() + 1000 }])
+    clock.advance(1000)
+  }
+})
+
 test('sessions of one workspace share a server, and the last to leave ends it', async () => {
   const { folder, edit, report } = await scriptedWorkspace('pull')
   const other = LanguageServers.share({ workspace: folder.path, environment: process.env })

@@ -57,6 +57,8 @@ const quietMs = 500
 /** Before it has published anything, it reads the project. */
 const firstPublishMs = 30_000
 const maxStarts = 5
+/** A server that has run for so long, and has answered, may fail as often as a new one. */
+const healthyMs = 600_000
 /** How often a question is asked that the server cancels. */
 const maxAsked = 5
 /** `ContentModified` and `ServerCancelled`: the server was at something else, and can be asked again. */
@@ -105,6 +107,7 @@ export class LanguageServer {
   #process: ServerProcess | undefined
   #starts = 0
   #notBefore = 0
+  #startedAt = 0
   #isClosed = false
   #problem: string | undefined
   #publishedLate = 0
@@ -244,7 +247,8 @@ export class LanguageServer {
     const { clock } = this.#options
     if (this.#starts >= maxStarts || clock.now() < this.#notBefore)
       return Promise.reject(new Error(this.#problem ?? `${this.name} is not running.`))
-    this.#notBefore = clock.now() + firstPauseMs * 2 ** this.#starts
+    this.#startedAt = clock.now()
+    this.#notBefore = this.#startedAt + firstPauseMs * 2 ** this.#starts
     this.#starts++
     this.#hasAnswered = false
     const started = this.#launch()
@@ -303,6 +307,11 @@ export class LanguageServer {
     this.#running = undefined
     this.#problem = `The language server ${this.name} is gone. ${reason}`
     this.#counts.clear()
+    const now = this.#options.clock.now()
+    if (this.#hasAnswered && now - this.#startedAt >= healthyMs) {
+      this.#starts = 1
+      this.#notBefore = now + firstPauseMs
+    }
     this.#tellChange()
   }
 
