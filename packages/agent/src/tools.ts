@@ -29,3 +29,5 @@ export {
 } from './tools/web/fetch-page.ts'
 export type { CommandExit } from './tools/commands/exit-file.ts'
 export type { HostTarget, ReadingModel } from './tools/tool.ts'
+export type { ProjectLanguageServers } from './agent/coding-agent.ts'
+export type { LanguageServerState } from './language-servers/language-server.ts'

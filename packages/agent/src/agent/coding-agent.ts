@@ -38,6 +38,7 @@ import { settleTrust, type ProjectTrust } from '../settings/trust.ts'
 import { TrustStore } from '../settings/trust-store.ts'
 import { diagnosticsTool } from '../language-servers/diagnostics-tool.ts'
 import { EditDiagnostics } from '../language-servers/edit-diagnostics.ts'
+import type { LanguageServerState } from '../language-servers/language-server.ts'
 import { LanguageServers } from '../language-servers/language-servers.ts'
 import { allTools } from '../tools/builtin/all-tools.ts'
 import type { Tool } from '../tools/tool.ts'
@@ -118,6 +119,14 @@ export interface AgentProblem {
   changedServer?: string
 }
 
+/** The language servers of a project. */
+export interface ProjectLanguageServers {
+  /** Of the servers that were started. */
+  readonly states: readonly LanguageServerState[]
+  /** Calls the listener after each change of `states`. */
+  subscribe(listener: () => void): () => void
+}
+
 /** A session with everything that settings, project and extensions add to it. */
 export interface CodingAgent extends AsyncDisposable {
   readonly session: AgentSession
@@ -127,8 +136,8 @@ export interface CodingAgent extends AsyncDisposable {
   readonly resources: Resources
   readonly extensions: ExtensionHost
   readonly mcp: McpServers
-  /** Those of the project. Absent: none may be started. */
-  readonly languageServers?: Pick<LanguageServers, 'states' | 'subscribe'>
+  /** Absent: none may be started. */
+  readonly languageServers?: ProjectLanguageServers
   close(): Promise<void>
 }
 
