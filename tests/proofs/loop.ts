@@ -31,6 +31,7 @@ const others: Setup[] = [
   { ...main, isDeaf: true, hasDeadline: true },
   { ...main, tail: 'error' },
   { ...main, begins: 'before-the-answer' },
+  { ...main, hasBackground: true },
 ]
 
 /** Where something sudden happens while something else is under way. */
@@ -44,6 +45,11 @@ const moments: { setup: Setup; begin: string[] }[] = [
   { setup: { ...main, begins: 'before-the-answer' }, begin: ['follow-up', 'overflow'] },
   { setup: main, begin: ['compaction', 'tool:c1'] },
   { setup: main, begin: ['follow-up', 'abort'] },
+  { setup: { ...main, hasBackground: true }, begin: ['filling', 'tool:c1', 'tool:c2'] },
+  {
+    setup: { ...main, hasBackground: true },
+    begin: ['filling', 'tool:c1', 'tool:c2', 'end', 'prompt', 'compaction', 'call'],
+  },
 ]
 
 /**

@@ -15,7 +15,7 @@ export type RequestKind = 'turn' | 'summary'
 export interface ModelUser {
   requested(request: ModelRequest, kind: RequestKind): void
   /** It was told what the call uses. */
-  used(usage: Usage): void
+  used(usage: Usage, kind: RequestKind): void
 }
 
 type Step = { parts: readonly ModelPart[]; isLast?: boolean } | { error: ModelError }
@@ -23,16 +23,22 @@ type Step = { parts: readonly ModelPart[]; isLast?: boolean } | { error: ModelEr
 const wide: ModelLimits = { contextTokens: 200_000, outputTokens: 8192 }
 /** So that everything is too much. */
 const narrow: ModelLimits = { contextTokens: 1000, outputTokens: 8192 }
+/** So that a summary is begun in the background: the answers count a little more than 10,000 tokens. */
+const filling: ModelLimits = { contextTokens: 16_000, outputTokens: 8192 }
 
 /** A model that says a word only when it is told to. */
 export class DrivenModel implements Model {
   readonly provider = 'driven'
   readonly id = 'driven-1'
   readonly api = 'driven'
-  /** The call that is open, of which there should be at most one. */
-  open: OpenCall | undefined
+  /** The open call for an answer. */
+  turn: OpenCall | undefined
+  /** The open call for a summary. Only in the background may it be open beside a turn. */
+  summary: OpenCall | undefined
   /** The context does not fit any more, as far as anybody can know; until that has been dealt with. */
   isFull = false
+  /** The context will be full soon; until a summary is begun. */
+  isFilling = false
   readonly #user: ModelUser
 
   constructor(user: ModelUser) {
@@ -40,7 +46,12 @@ export class DrivenModel implements Model {
   }
 
   get limits(): ModelLimits {
-    return this.isFull ? narrow : wide
+    if (this.isFull) return narrow
+    return this.isFilling ? filling : wide
+  }
+
+  get open(): OpenCall | undefined {
+    return this.turn ?? this.summary
   }
 
   prepare(request: ModelRequest): ModelCall {
@@ -54,14 +65,15 @@ export class DrivenModel implements Model {
     signal.throwIfAborted()
     this.isFull = false
     const kind = request.tools.length === 0 ? 'summary' : 'turn'
+    if (kind === 'summary') this.isFilling = false
     this.#user.requested(request, kind)
     const call = new OpenCall(kind, { user: this.#user, signal })
-    this.open = call
+    this[kind] = call
     try {
       yield* call.parts()
     } finally {
       call.close()
-      if (this.open === call) this.open = undefined
+      if (this[kind] === call) this[kind] = undefined
     }
   }
 }
@@ -106,7 +118,7 @@ export class OpenCall {
       }
       if ('error' in step) throw step.error
       for (const part of step.parts) {
-        if (part.type === 'usage') this.#user.used(part.usage)
+        if (part.type === 'usage') this.#user.used(part.usage, this.kind)
         yield part
       }
       if (step.isLast) return

@@ -71,6 +71,11 @@ test.each<[string, Setup, string[]]>([
     { ...speaking, calls: ['look', 'write'], isAsking: true, isDiskSlow: true },
     ['end', 'follow-up', 'disk~23~hold', 'disk', 'disk', 'disk', 'disk~15~abort', 'disk~12~crash-before:1'],
   ],
+  [
+    'a run that waits for a summary of an earlier run can be stopped',
+    { ...parallel, hasBackground: true },
+    ['filling', 'tool:c1', 'tool:c2', 'end', 'prompt', 'call', 'compaction', 'tool:c3', 'tool:c4', 'abort'],
+  ],
 ])('%s', async (_, setup, actions) => {
   const { problem, actions: taken } = await play({ setup, actions }, await makeBase())
   expect(problem).toBeUndefined()

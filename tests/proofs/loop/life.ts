@@ -7,6 +7,7 @@ import type { RunDeps } from '../../../packages/agent/src/run/run-deps.ts'
 import { planResume, type ResumePlan } from '../../../packages/agent/src/run/resume.ts'
 import { defaultRunSettings } from '../../../packages/agent/src/run/run-settings.ts'
 import { run, type RunStart } from '../../../packages/agent/src/run/run.ts'
+import { BackgroundCompaction } from '../../../packages/agent/src/summary/background-compaction.ts'
 import { FakeClock } from '../../../packages/agent/src/testing/fake-clock.ts'
 import { allowAll, type Gate, type Tool } from '../../../packages/agent/src/tools/tool.ts'
 import { DrivenModel, type RequestKind } from './driven-model.ts'
@@ -17,7 +18,7 @@ import type { Setup } from './setup.ts'
 /** What a process tells of itself while it lives. */
 export interface Witness {
   requested(request: ModelRequest, kind: RequestKind): void
-  used(usage: Usage): void
+  used(usage: Usage, kind: RequestKind): void
   began(callId: string, name: ToolName): void
   observed(event: LiveEvent): void
   ended(end: RunEnd): void
@@ -40,6 +41,7 @@ export class Life {
   readonly clock: FakeClock
   readonly model: DrivenModel
   readonly requests: Requests
+  readonly background: BackgroundCompaction | undefined
   readonly #deps: RunDeps
   readonly #tools: readonly Tool[]
   readonly #options: LifeOptions
@@ -60,6 +62,7 @@ export class Life {
     this.clock = new FakeClock(now)
     this.model = new DrivenModel(witness)
     this.requests = new Requests(session)
+    this.background = setup.hasBackground ? new BackgroundCompaction() : undefined
     this.#tools = options.tools.toolsFor({
       isDead: () => disk.isDead,
       began: (callId, name) => witness.began(callId, name),
@@ -75,6 +78,7 @@ export class Life {
       clock: this.clock,
       settings: { ...defaultRunSettings, steerPolicy: setup.policy },
       observe: (event) => witness.observed(event),
+      ...(this.background && { background: this.background }),
     }
   }
 
@@ -101,6 +105,7 @@ export class Life {
   /** The process is gone, and nobody hears what it still does. Nothing of it may go on waiting: Node would not forget it. */
   async bury(): Promise<void> {
     this.controller?.abort()
+    void this.background?.stop()
     await new Promise((resolve) => setImmediate(resolve))
     this.clock.advance(Infinity)
   }
@@ -119,7 +124,7 @@ function whileAlive(witness: Witness, disk: DyingDisk): Witness {
     }
   return {
     requested: alive((request, kind) => witness.requested(request, kind)),
-    used: alive((usage) => witness.used(usage)),
+    used: alive((usage, kind) => witness.used(usage, kind)),
     began: alive((callId, name) => witness.began(callId, name)),
     observed: alive((event) => witness.observed(event)),
     ended: alive((end) => witness.ended(end)),

@@ -38,7 +38,7 @@ export class Oracle implements Witness {
   /** The text that was observed, of each model call. */
   #observed = new Map<string, string>()
   /** What model calls of this process have used. */
-  #used: number[] = []
+  #used: { inputTokens: number; kind: RequestKind }[] = []
   #hasEnded = false
 
   constructor(setup: Setup, tools: DrivenTools) {
@@ -72,8 +72,9 @@ export class Oracle implements Witness {
     this.#held.clear()
     this.#observed = new Map()
     this.#startedBefore = new Set(this.log.started)
-    // The last call may have said in vain what it used.
-    if (this.#unknownUsage.length > 1) this.complain('the usage of several calls was lost')
+    // The last call may have said in vain what it used, and so may the last one in the background.
+    if (this.#unknownUsage.length > (this.#setup.hasBackground ? 2 : 1))
+      this.complain('the usage of several calls was lost')
     this.#used = []
   }
 
@@ -103,18 +104,21 @@ export class Oracle implements Witness {
   requested(request: ModelRequest, kind: RequestKind): void {
     this.requests++
     this.#read()
-    const { model, controller } = this.#life
+    const { model, controller, background } = this.#life
+    const isInBackground = kind === 'summary' && background !== undefined
     const broken = problemOfRequest(request)
     if (broken !== undefined) this.complain(`request ${this.requests}: ${broken}`)
     if (kind === 'turn') this.#compareWithLog(request)
-    if (!controller || this.log.openRun === undefined) this.complain('a request was sent outside of every run')
+    const isInRun = controller !== undefined && this.log.openRun !== undefined
+    if (!isInRun && !isInBackground) this.complain('a request was sent outside of every run')
     if (this.log.isAborted || controller?.signal.aborted) this.complain('a request was sent after the run was stopped')
-    if (model.open) this.complain('a request was sent while another was open')
+    const other = background ? model[kind] : model.open
+    if (other) this.complain('a request was sent while another was open')
     if (kind === 'turn' && this.#isOvertaken) this.complain('a steer waits, and a request was sent without it')
   }
 
-  used({ inputTokens }: Usage): void {
-    this.#used.push(inputTokens as number)
+  used({ inputTokens }: Usage, kind: RequestKind): void {
+    this.#used.push({ inputTokens: inputTokens as number, kind })
   }
 
   began(callId: string, name: ToolName): void {
@@ -222,7 +226,11 @@ export class Oracle implements Witness {
       if (this.log.textOf(item) !== said) this.complain(`of the words “${said}” the log has “${this.log.textOf(item)}”`)
     }
     this.#observed = new Map()
-    if (this.#unknownUsage.length > 0) this.complain(`the usage of call ${this.#unknownUsage.join(', ')} is missing`)
+    // A summary in the background is not of the run, and its usage is known when it has ended.
+    const isSummaryOpen = this.#setup.hasBackground && (this.#life.model.summary ?? this.#disk.isWriting)
+    const missing = this.#unknownUsage.filter(({ kind }) => kind === 'turn' || !isSummaryOpen)
+    if (missing.length > 0)
+      this.complain(`the usage of call ${missing.map(({ inputTokens }) => inputTokens).join(', ')} is missing`)
   }
 
   #mayGoOut(submissionId: string | undefined): boolean {
@@ -237,8 +245,8 @@ export class Oracle implements Witness {
     if (sent !== toBeSent) this.complain(`request ${this.requests} has “${sent}”, the log “${toBeSent}”`)
   }
 
-  get #unknownUsage(): number[] {
-    return this.#used.filter((input) => !this.log.usage.has(input))
+  get #unknownUsage(): { inputTokens: number; kind: RequestKind }[] {
+    return this.#used.filter(({ inputTokens }) => !this.log.usage.has(inputTokens))
   }
 
   get #isOvertaken(): boolean {

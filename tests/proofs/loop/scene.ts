@@ -78,11 +78,13 @@ export class Scene {
     if (this.#disk.isWriting) can.push('disk')
     if (speaking === 'turn') can.push('delta', 'ask', 'end', 'call', 'error', 'overflow')
     if (speaking === 'summary') can.push('delta', 'end', 'error', 'overflow')
+    if (speaking === 'turn' && this.#isSummarySpoken) can.push('summary:end', 'summary:error')
     for (const callId of this.#tools.running) can.push(`tool:${callId}`)
     for (const { callId } of requests.pending) can.push(`allow:${callId}`, `deny:${callId}`)
     can.push('steer', 'follow-up')
     if (isRunning && !this.#life.controller?.signal.aborted) can.push('abort')
     if (isRunning && !model.isFull) can.push('compaction')
+    if (isRunning && this.setup.hasBackground && !model.isFull && !model.isFilling) can.push('filling')
     if (!isRunning) can.push('prompt', 'retry')
     if (!isRunning && session.inbox.hold) can.push('release')
     if (!isRunning && this.#nextWaiting) can.push('deliver')
@@ -144,6 +146,10 @@ export class Scene {
     return open?.isOver ? undefined : open
   }
 
+  get #isSummarySpoken(): boolean {
+    return this.#life.model.summary?.isOver === false
+  }
+
   get #nextWaiting(): WaitingMessage | undefined {
     const { session } = this.#life
     return session.nextWaiting('steer') ?? session.nextWaiting('follow-up')
@@ -185,6 +191,8 @@ export class Scene {
       case 'error':
       case 'overflow':
         return this.#speaking && this.#speaker.say(verb, this.#speaking)
+      case 'summary':
+        return model.summary && this.#speaker.say(what as 'end' | 'error', model.summary)
       case 'tool':
         return this.#tools.end(what, { content: `done ${what}` })
       case 'fail':
@@ -205,6 +213,9 @@ export class Scene {
         return controller?.abort()
       case 'compaction':
         model.isFull = true
+        return undefined
+      case 'filling':
+        model.isFilling = true
         return undefined
       case 'time':
         return clock.advance(clock.waits[0] as number)

@@ -18,6 +18,8 @@ export interface Setup {
   hasDeadline?: boolean
   /** Opening begins at the last checkpoint. */
   keepsCheckpoint?: boolean
+  /** A summary may be made while the run goes on. */
+  hasBackground?: boolean
   /** What the model does from the last action on: it comes to its end, or fails again and again. */
   tail?: 'end' | 'error' | 'overflow'
 }

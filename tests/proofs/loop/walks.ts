@@ -136,6 +136,7 @@ function randomSetup(chance: Chance): Setup {
     isDeaf: chance.is(0.15),
     hasDeadline: chance.is(0.3),
     keepsCheckpoint: chance.is(0.5),
+    hasBackground: chance.is(0.5),
     tail: chance.of(['end', 'end', 'end', 'end', 'end', 'end', 'end', 'end', 'error', 'overflow']),
   }
 }
@@ -167,6 +168,7 @@ const weights: Record<string, number> = {
   steer: 2,
   'follow-up': 1.5,
   compaction: 0.7,
+  filling: 1.5,
   abort: 0.5,
   crash: 0.3,
   'crash-before': 0.3,

@@ -123,7 +123,7 @@ async function takeBackground(open: OpenRun): Promise<boolean> {
   observe({ type: 'auto_compaction_start', runId, reason: 'threshold' })
   let outcome: 'compacted' | 'futile' | 'failed' = 'failed'
   try {
-    const made = await background?.take()
+    const made = await background?.take(open.signal)
     open.signal.throwIfAborted()
     if (made?.type === 'useless') outcome = 'futile'
     if (made?.type === 'useless' || made?.type === 'failed') open.isHeadStartFutile = true

@@ -42,10 +42,15 @@ export class BackgroundCompaction {
     this.#work = work
   }
 
-  /** @internal Waits for the summary if it is still being made, and returns it once. */
-  async take(): Promise<BackgroundOutcome | undefined> {
+  /** @internal Waits for the summary if it is still being made, and returns it once. The signal of the run that waits stops it. */
+  async take(signal: AbortSignal): Promise<BackgroundOutcome | undefined> {
     const work = this.#work
+    // An earlier run may have begun it, with a signal of its own.
+    const stop = (): void => work?.stop.abort()
+    signal.addEventListener('abort', stop)
+    if (signal.aborted) stop()
     await work?.done
+    signal.removeEventListener('abort', stop)
     if (this.#work === work) this.#work = undefined
     return work?.outcome
   }
