@@ -14,18 +14,22 @@ const root = resolve(import.meta.dirname, '..')
 const dist = join(root, 'packages/cli/dist')
 const agent = join(root, 'packages/agent/src')
 
-/** Programs and threads of their own are found beside the file that starts them, so everything lies in one folder. */
-const entries = {
-  tapetree: join(root, 'packages/cli/src/main.ts'),
+/** The programs and threads of the agent. They are found beside the file that starts them, so everything lies in one folder. */
+export const agentPrograms = {
   supervisor: join(agent, 'tools/commands/supervisor.ts'),
   'html-worker': join(agent, 'tools/web/html-worker.ts'),
   'network-keeper-process': join(agent, 'sandbox/network-keeper-process.ts'),
   'extension-worker': join(agent, 'extensions/extension-worker.ts'),
+}
+
+const entries = {
+  ...agentPrograms,
+  tapetree: join(root, 'packages/cli/src/main.ts'),
   'tour-process': join(root, 'packages/cli/src/tour/tour-process.ts'),
 }
 
 /** These have machine code in packages of their own, one for each platform. */
-const native = ['@napi-rs/keyring', '@vscode/ripgrep', 'fs-native-extensions']
+export const native = ['@napi-rs/keyring', '@vscode/ripgrep', 'fs-native-extensions']
 
 /** Does nothing where no source is newer than the bundle. */
 export async function buildCli(): Promise<void> {
@@ -76,7 +80,7 @@ async function bundle(folder: string): Promise<void> {
 }
 
 /** What the agent reads from Markdown files beside its source is put into the bundle. */
-function markdownInside(): Plugin {
+export function markdownInside(): Plugin {
   return { name: 'markdown-inside', load: (id) => withMarkdownInside(id) ?? null }
 }
 

@@ -1,7 +1,10 @@
 import { cp, mkdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import type { FigureContext, FigureResult } from '../../scripts/figure/figure.ts'
+import { bundleProgram } from '../support/bundle-program.ts'
 import { playConversation } from './acp/conversation.ts'
+import type { ServerProgram } from './acp/hosts.ts'
 import { playInEditors } from './acp/in-editors.ts'
 import { initializeRatio } from './acp/initialize.ts'
 import { mutants } from './acp/mutants.ts'
@@ -59,6 +62,7 @@ class Trial {
   readonly #figures: Record<string, number> = {}
   readonly #context: FigureContext
   readonly #folder: string
+  #server: ServerProgram | undefined
   #problems = 0
   #folders = 0
 
@@ -68,7 +72,14 @@ class Trial {
   }
 
   async prepare(): Promise<void> {
-    await mkdir(this.#cache)
+    const compileCache = join(this.#folder, 'cache')
+    await mkdir(compileCache)
+    const file = await bundleProgram(fileURLToPath(new URL('acp/server-process.ts', import.meta.url)), {
+      folder: join(this.#folder, 'bundle'),
+      compileCache,
+      beside: [fileURLToPath(new URL('acp/unruly-agent.ts', import.meta.url))],
+    })
+    this.#server = { file, compileCache }
   }
 
   result(): FigureResult {
@@ -128,17 +139,13 @@ class Trial {
     }
   }
 
-  get #cache(): string {
-    return join(this.#folder, 'cache')
-  }
-
   async #played(part: Part, seed: number): Promise<Played> {
     if (part === 'inEditors') return playInEditors({ seed })
     const folder = join(this.#folder, String(++this.#folders))
     await mkdir(folder)
     try {
-      const compileCache = part === 'withServerKills' ? { compileCache: this.#cache } : {}
-      const played = await playConversation({ seed, folder, ...compileCache })
+      const server = part === 'withServerKills' && this.#server ? { server: this.#server } : {}
+      const played = await playConversation({ seed, folder, ...server })
       const kept = process.env['ACP_KEEP']
       if (kept !== undefined && played.violations.length > 0)
         await cp(folder, join(kept, String(seed)), { recursive: true })

@@ -12,15 +12,15 @@ import { differenceOf, foldOf, Referee } from '../sync/referee.ts'
 import { readLog } from '../sync/stage.ts'
 import type { Violation } from '../sync/violation.ts'
 import { agentFolder, type ForeignTask } from './foreign-stage.ts'
-import { InnerHost, KilledHost, type Host } from './hosts.ts'
+import { InnerHost, KilledHost, type Host, type ServerProgram } from './hosts.ts'
 import { judgeForeign } from './judge.ts'
 import { promptOf, randomSteps, type Deed } from './steps.ts'
 
 export interface ConversationOptions {
   seed: number
   folder: string
-  /** Of the processes of servers. If it is set, the server is a process, and is killed. */
-  compileCache?: string
+  /** If it is set, the server is a process, and is killed. */
+  server?: ServerProgram
 }
 
 export interface ConversationResult {
@@ -63,18 +63,18 @@ class Conversation {
   constructor(options: ConversationOptions) {
     this.#options = options
     this.#random = randomFrom(options.seed)
-    this.#isCalm = this.#random() < 0.3 && options.compileCache === undefined
+    this.#isCalm = this.#random() < 0.3 && options.server === undefined
   }
 
   async open(): Promise<void> {
-    const { folder, compileCache } = this.#options
+    const { folder, server } = this.#options
     const task: ForeignTask = {
       folder,
       features: this.#any(['load', 'load', 'resume', 'none']),
       steerPolicy: this.#any(['skip-remaining', 'after-batch', 'interrupt']),
     }
     await mkdir(agentFolder(folder), { recursive: true })
-    this.#host = compileCache === undefined ? await InnerHost.open(task) : await KilledHost.open(task, compileCache)
+    this.#host = server === undefined ? await InnerHost.open(task) : await KilledHost.open(task, server)
     for (let count = 2 + this.#int(4); count > 0; count--) this.#newScreen()
     for (const screen of this.#screens) screen.connect()
   }
@@ -82,7 +82,7 @@ class Conversation {
   async play(): Promise<void> {
     await this.#waitUntil(() => this.#screens.some(({ isAttached }) => isAttached))
     const count = 20 + this.#int(30)
-    const endAt = this.#isCalm ? -1 : this.#int(this.#options.compileCache === undefined ? count * 3 : count)
+    const endAt = this.#isCalm ? -1 : this.#int(this.#options.server === undefined ? count * 3 : count)
     for (let step = 0; step < count; step++) {
       // What happens in a step does not depend on how many numbers the one before has used.
       this.#random = randomFrom(this.#options.seed * 1000 + step)

@@ -8,6 +8,7 @@ import { newId, type SessionStore } from '@tapetree/session'
 import { nodeFilePort, openFileStore } from '@tapetree/session/stores/file'
 import { wait } from '@tapetree/session/util/wait'
 import { AcpAgent } from '../../../packages/server/src/acp/acp-agent.ts'
+import { programUrl } from '../../../packages/agent/src/util/program-url.ts'
 import { defaultTenant, TokenStore } from '../../../packages/server/src/auth/token-store.ts'
 import { AgentDriver } from '../../../packages/server/src/drivers/agent-driver.ts'
 import { serverOwner, type SessionDriver } from '../../../packages/server/src/live/driver.ts'
@@ -29,7 +30,7 @@ export interface ForeignTask {
   token?: string
 }
 
-const agentProgram = fileURLToPath(new URL('unruly-agent.ts', import.meta.url))
+const agentProgram = fileURLToPath(programUrl('unruly-agent', import.meta.url))
 
 /** The folder where the agent keeps its sessions and its ledger. */
 export const agentFolder = (folder: string): string => join(folder, 'agent')

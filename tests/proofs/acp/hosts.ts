@@ -1,6 +1,5 @@
 import { fork, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { fileURLToPath } from 'node:url'
 import type { InnerEvidence } from '../sync/referee.ts'
 import { ForeignStage, type ForeignTask } from './foreign-stage.ts'
 import type { ServerWord } from './server-process.ts'
@@ -58,27 +57,31 @@ export class InnerHost implements Host {
 
 type Ready = Extract<ServerWord, { type: 'ready' }>
 
-const program = fileURLToPath(new URL('server-process.ts', import.meta.url))
+/** The program of the server and where it keeps what it has compiled. */
+export interface ServerProgram {
+  file: string
+  compileCache: string
+}
 
 /** The server is a process, and is killed. */
 export class KilledHost implements Host {
   readonly inner = undefined
   readonly #task: ForeignTask
-  readonly #compileCache: string
+  readonly #program: ServerProgram
   #current: ServerProcess
   /** Loads while the current one works. */
   #next: ServerProcess
   #ready!: Ready
 
-  private constructor(task: ForeignTask, compileCache: string) {
+  private constructor(task: ForeignTask, program: ServerProgram) {
     this.#task = task
-    this.#compileCache = compileCache
-    this.#current = new ServerProcess(compileCache)
-    this.#next = new ServerProcess(compileCache)
+    this.#program = program
+    this.#current = new ServerProcess(program)
+    this.#next = new ServerProcess(program)
   }
 
-  static async open(task: ForeignTask, compileCache: string): Promise<KilledHost> {
-    const host = new KilledHost(task, compileCache)
+  static async open(task: ForeignTask, program: ServerProgram): Promise<KilledHost> {
+    const host = new KilledHost(task, program)
     host.#ready = await host.#current.host(task)
     return host
   }
@@ -98,7 +101,7 @@ export class KilledHost implements Host {
   async restart(): Promise<void> {
     await this.#current.kill()
     this.#current = this.#next
-    this.#next = new ServerProcess(this.#compileCache)
+    this.#next = new ServerProcess(this.#program)
     const { sessionId, port, token } = this.#ready
     this.#ready = await this.#current.host({ ...this.#task, sessionId, port, token })
   }
@@ -115,9 +118,8 @@ class ServerProcess {
   readonly #ready = Promise.withResolvers<Ready>()
   readonly #closed: Promise<unknown>
 
-  constructor(compileCache: string) {
-    this.#child = fork(program, {
-      execArgv: ['-C', '@tapetree/source'],
+  constructor({ file, compileCache }: ServerProgram) {
+    this.#child = fork(file, {
       env: { ...process.env, NODE_COMPILE_CACHE: compileCache },
       silent: true,
     })
