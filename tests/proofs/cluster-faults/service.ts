@@ -1,7 +1,9 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { migratePostgres } from '@tapetree/session/stores/postgres'
 import { Client } from 'pg'
+import { bundleProgram } from '../../support/bundle-program.ts'
 import { Cluster, Daemon, makeFolder, until } from '../pg-faults/cluster.ts'
 import { ServedNode } from '../takeover/served-node.ts'
 import { Writers } from '../takeover/writers.ts'
@@ -19,6 +21,7 @@ export class Service {
   readonly #random: () => number
   readonly #servers: ServedNode[] = []
   #cluster: Cluster | undefined
+  #program = ''
   #started = 0
 
   private constructor(folder: string, random: () => number) {
@@ -40,6 +43,10 @@ export class Service {
     const service = new Service(folder, random)
     const { etcd, databases, servers } = service.machines
     service.nats.start()
+    service.#program = await bundleProgram(nodeProgram, {
+      folder: join(folder, 'bundle'),
+      compileCache: service.#compileCache,
+    })
     const cluster = await Cluster.start(folder, { etcd, nodes: databases })
     service.#cluster = cluster
     const primary = await cluster.primary()
@@ -68,8 +75,9 @@ export class Service {
   async startServer(index: number): Promise<void> {
     const machine = this.machines.servers[index] as Machine
     const node = new ServedNode(`${machine.name}-${++this.#started}`, {
-      compileCache: join(this.#folder, 'compile-cache'),
+      compileCache: this.#compileCache,
       enter: machine.enter,
+      program: this.#program,
     })
     this.#servers[index] = node
     this.allServers.push(node)
@@ -85,6 +93,10 @@ export class Service {
     })
   }
 
+  get #compileCache(): string {
+    return join(this.#folder, 'compile-cache')
+  }
+
   urlOf(index: number): string {
     return `http://${this.machines.servers[index]?.address}:${serverPort}`
   }
@@ -95,5 +107,6 @@ export class Service {
   }
 }
 
+const nodeProgram = fileURLToPath(new URL('../takeover/node-process.ts', import.meta.url))
 const busPort = 4222
 const serverPort = 8080
