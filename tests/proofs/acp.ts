@@ -1,6 +1,7 @@
 import { cp, mkdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { buildCli } from '../../scripts/build-cli.ts'
 import type { FigureContext, FigureResult } from '../../scripts/figure/figure.ts'
 import { bundleProgram } from '../support/bundle-program.ts'
 import { playConversation } from './acp/conversation.ts'
@@ -72,8 +73,11 @@ class Trial {
   }
 
   async prepare(): Promise<void> {
+    await buildCli()
     const compileCache = join(this.#folder, 'cache')
     await mkdir(compileCache)
+    // Also for `tapetree acp`, which starts in a new home each time.
+    process.env['NODE_COMPILE_CACHE'] ??= compileCache
     const file = await bundleProgram(fileURLToPath(new URL('acp/server-process.ts', import.meta.url)), {
       folder: join(this.#folder, 'bundle'),
       compileCache,
@@ -115,7 +119,10 @@ class Trial {
   }
 
   async playOne(part: Part, seed: number): Promise<void> {
-    const { violations, figures } = await this.#played(part, seed)
+    const { violations, figures } = await this.#played(part, seed).catch((error: unknown) => ({
+      violations: [{ invariant: 'none', message: `it could not be played: ${String(error)}` }],
+      figures: {},
+    }))
     for (const [figure, count] of Object.entries(figures)) this.#figures[figure] = (this.#figures[figure] ?? 0) + count
     if (violations.length === 0) return
     this.#problem(violations.slice(0, 5).map(inWords).join('; '))

@@ -20,11 +20,13 @@ export async function initializeRatio(): Promise<number> {
 
 /** Until the first byte of its output, or its end, in milliseconds. */
 async function timed({ cwd, env }: FakeHome, args: readonly string[], input = ''): Promise<number> {
+  const isAsked = input !== ''
   const begun = performance.now()
   const child = spawn(process.execPath, args, { cwd, env, stdio: ['pipe', 'pipe', 'ignore'] })
   const ended = once(child, 'close')
   child.stdin.write(input)
-  await Promise.race([once(child.stdout, 'data'), ended])
+  const first = await Promise.race([once(child.stdout, 'data').then(() => 'answer'), ended.then(() => 'end')])
+  if (isAsked && first === 'end') throw new Error(`The command ended without an answer: ${args.join(' ')}`)
   const took = performance.now() - begun
   child.stdin.end()
   await ended
