@@ -14,6 +14,7 @@ type Step =
   | 'start'
   | 'result'
   | 'late result'
+  | 'result of a running call'
   | 'run'
   | 'end'
   | 'fail'
@@ -33,6 +34,7 @@ const steps: Step[] = [
   'start',
   'result',
   'late result',
+  'result of a running call',
   'run',
   'end',
   'fail',
@@ -68,6 +70,11 @@ async function take(session: Session, step: Step, number: number): Promise<void>
     case 'late result':
       if (await hasOpenCall(session)) await session.appendMessage('tool', [result])
       return
+    case 'result of a running call': {
+      const { fold } = await session.snapshot({ entries: 1 })
+      if (fold.running.length > 0 && (await hasOpenCall(session))) await session.appendMessage('tool', [result])
+      return
+    }
     case 'run':
       await session.append({ type: 'run_start', runStart: { runId: `r${number}`, leafId: session.leafId } })
       return
@@ -214,6 +221,20 @@ describe('a snapshot', () => {
     expect(await seqs(11_000)).toEqual([head.seq - 1, head.seq])
     expect(await seqs(100)).toEqual([head.seq])
     expect(await session.snapshot({ entries: 50, bytes: 100_000 })).toMatchObject({ before: null })
+    await session.close()
+  })
+
+  test('includes a call that still runs, so that its result finds it later', async () => {
+    const session = await memoryStore().create()
+    await take(session, 'prompt', 1)
+    const { seq } = session.head
+    await take(session, 'call', 2)
+    await take(session, 'start', 3)
+    await take(session, 'answer', 4)
+    const { lines } = await session.snapshot({ entries: 1 })
+    expect(lines.map((line) => line.seq)).toEqual([seq + 1, seq + 3])
+    await take(session, 'result of a running call', 5)
+    expect((await session.snapshot({ entries: 1 })).fold.running).toEqual([])
     await session.close()
   })
 

@@ -35,8 +35,8 @@ export async function makeSnapshot(reader: SessionReader, options: SnapshotOptio
   const leafId = state.leaf?.id ?? null
   const nodes = newestNodes(state.leaf, options)
   const lines = await linesOf(nodes, reader)
-  const missing = new MissingCalls(lines)
-  // Includes the call of each result.
+  const missing = new MissingCalls(lines, state.facts.running)
+  // Includes the call of each result, and each call that still runs: its result will come after this snapshot.
   for (let reach = 0; missing.areAny && reach < maxReach; reach++) {
     const parent = parentOf(nodes[0])
     if (!parent) break
@@ -56,9 +56,10 @@ const maxReach = 100
 
 /** Calls above the lines visited so far, from the newest back. */
 class MissingCalls {
-  readonly #ids = new Set<string>()
+  readonly #ids: Set<string>
 
-  constructor(lines: SessionSnapshot['lines']) {
+  constructor(lines: SessionSnapshot['lines'], running: ReadonlySet<string>) {
+    this.#ids = new Set(running)
     for (const line of lines.toReversed()) this.goBackTo(line)
   }
 
