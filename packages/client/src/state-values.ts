@@ -2,6 +2,7 @@ import type { InboxHold, ModelReference, WaitingMessage } from '@tapetree/sessio
 import type { PermissionRequestRecord, PlanRecord } from '@tapetree/session/format'
 import { payloadFromWire } from './protocol/wire-snapshot.ts'
 import { stateValueSchemas, type StateKey, type WireStateValues } from './protocol/state-values.ts'
+import { fromWire } from './wire-names.ts'
 
 /** The values of `state(key)`, by key. */
 export interface StateValues {
@@ -101,12 +102,7 @@ export function readStateValue<Key extends StateKey>(key: Key, value: unknown): 
 }
 
 const readers: { [Key in StateKey]: (value: WireStateValues[Key]) => StateValues[Key] } = {
-  run: ({ run_id: runId, is_busy: isBusy, waiting_for: waitingFor, stopped }) => ({
-    runId,
-    isBusy,
-    waitingFor: waitingFor && readWaitingFor(waitingFor),
-    ...(stopped && { stopped }),
-  }),
+  run: (run) => fromWire(run) as StateValues['run'],
   queue: ({ queue_length: queueLength, total, hold, messages }) => ({
     queueLength,
     total,
@@ -126,43 +122,22 @@ const readers: { [Key in StateKey]: (value: WireStateValues[Key]) => StateValues
     thinkingLevel,
     mode,
     ...(modeReason != null && { modeReason }),
-    ...(missing && {
-      missingModel: { provider: missing.provider, modelId: missing.model_id, reason: missing.reason },
-    }),
+    ...(missing && { missingModel: fromWire(missing) }),
     ...(open != null && { openRestore: open }),
     ...(workspace && { workspace }),
   }),
-  usage: ({ turns, tool_calls: toolCalls, run_ms: runMs, tokens, cost }) => ({ turns, toolCalls, runMs, tokens, cost }),
+  usage: (usage) => fromWire(usage),
   presence: (clients) => clients,
   plan: (items) => payloadFromWire('plan', { items })['items'] as StateValues['plan'],
   commands: (commands) => commands,
   permissions: (requests) => requests.map(readOpenQuestion),
   read_only: (readOnly) => readOnly,
-  language_servers: (servers) =>
-    servers.map(({ retry_at: retryAt, ...server }) => ({ ...server, ...(retryAt !== undefined && { retryAt }) })),
+  language_servers: (servers) => fromWire(servers),
 }
 
 /** The input of the call keeps its names. */
 export function readOpenQuestion(request: object): OpenQuestion {
   return payloadFromWire('permission_request', request) as unknown as OpenQuestion
-}
-
-function readWaitingFor(waiting: NonNullable<WireStateValues['run']['waiting_for']>): WaitingFor {
-  switch (waiting.type) {
-    case 'resume':
-      return { type: waiting.type, runId: waiting.run_id }
-    case 'auto_retry_start': {
-      const { type, run_id: runId, attempt, delay_ms: delayMs, error } = waiting
-      return { type, runId, attempt, delayMs, error }
-    }
-    case 'auto_compaction_start':
-    case 'tool_host':
-      return { type: waiting.type, runId: waiting.run_id, reason: waiting.reason } as WaitingFor
-    case 'storage':
-      return { type: waiting.type, runId: waiting.run_id, since: waiting.since }
-    default:
-      return waiting satisfies never
-  }
 }
 
 /** Whether a request asks the user for text. Any other request asks for permission, which typed text does not grant. */
