@@ -92,7 +92,8 @@ describe.each(Object.entries(users))('a command of %s with limits', (_, uid) => 
   test('starts no more processes, even if it is a fork bomb', async () => {
     const [, most] = /most (\d+)/.exec(await run(uid, { processes: 30 }, bomb)) ?? []
     expect(Number(most)).toBeGreaterThanOrEqual(20)
-    expect(Number(most)).toBeLessThanOrEqual(34)
+    // Reading /proc takes a while, so one count can have processes that were never there at the same time.
+    expect(Number(most)).toBeLessThanOrEqual(60)
   })
 
   test('has enough processes below the limit', async () => {

@@ -186,6 +186,7 @@ test('two editors and a browser hold one session: all see the run, and the first
       ['editor', 'two'],
     ]),
   )
+  await expect.poll(() => browser.transcript.permissions.length).toBe(1)
   const [request] = browser.transcript.permissions
   const option = request?.options.find(({ kind }) => kind === 'allow_once')
   await browser.answer(request?.requestId ?? '', { optionId: option?.optionId ?? '' })
