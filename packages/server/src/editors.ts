@@ -6,7 +6,7 @@ import type { Routes } from './http/app.ts'
 import type { InnerBindings } from './http/guard.ts'
 import { LocalSession } from './local/local-session.ts'
 import { RequestProblem, problemOf } from './util/problem-error.ts'
-import type { EditorStream } from './ws/editor-socket.ts'
+import type { EditorStream } from './ws/editor-stream.ts'
 import type { ConnectedEditor } from './ws/ws-door.ts'
 
 /** An editor that is connected to the server, with what its token may do here. */

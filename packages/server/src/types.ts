@@ -1,6 +1,6 @@
 /** Types that options and members of other exports have. */
 export type { EditorLink, ServeEditor } from './editors.ts'
-export type { EditorStream } from './ws/editor-socket.ts'
+export type { EditorStream } from './ws/editor-stream.ts'
 export type { FailureLimits } from './auth/failure-limiter.ts'
 export type { WaitingRoomLimits } from './auth/waiting-room.ts'
 export type { AgentSummary, ApiParts, App, AppEnv, DeclaredRoute, Routes } from './http/app.ts'

@@ -109,7 +109,7 @@ export class AgentConnection {
   /** Starts the agent. Rejects with `AgentGone`. */
   static async start(options: AgentConnectionOptions): Promise<AgentConnection> {
     const { signal } = options
-    const connection = new AgentConnection(await import('@agentclientprotocol/sdk/unstable'), options)
+    const connection = new AgentConnection(await loadSdk(), options)
     const end = (): void => void connection.end('The session was closed.')
     signal.addEventListener('abort', end, { once: true })
     void connection.#process.ended.then(() => signal.removeEventListener('abort', end))
@@ -340,4 +340,17 @@ function linesOf(text: string, { line, limit }: { line?: number | null; limit?: 
   const first = Math.max(0, (line ?? 1) - 1)
   const lines = text.split('\n')
   return lines.slice(first, limit == null ? undefined : first + limit).join('\n')
+}
+
+async function loadSdk(): Promise<typeof AcpSdk> {
+  try {
+    return await import('@agentclientprotocol/sdk/unstable')
+  } catch (cause) {
+    throw new Error(
+      'An agent of others needs the package @agentclientprotocol/sdk. Install it beside @tapetree/server.',
+      {
+        cause,
+      },
+    )
+  }
 }

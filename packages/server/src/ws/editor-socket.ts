@@ -2,13 +2,8 @@ import type { Clock } from '@tapetree/agent/run'
 import { closeCodes, limits } from '@tapetree/client/protocol'
 import type { RawData, WebSocket } from 'ws'
 import { depthOf, maxJsonDepth } from '../util/json-depth.ts'
+import type { EditorStream } from './editor-stream.ts'
 import { FrameRate } from './frame-rate.ts'
-
-/** The JSON-RPC messages of one connection. A write resolves when the socket has taken the message. */
-export interface EditorStream {
-  readable: ReadableStream<object>
-  writable: WritableStream<object>
-}
 
 /** As large as a prompt with the largest image that a client may store. */
 export const maxEditorMessageBytes = 32 * 1024 * 1024
