@@ -81,6 +81,7 @@ export class LiveSession {
   #driver: SessionDriver
   /** Unsubscribes from the current driver. */
   #driverStops: (() => void)[] = []
+  /** Another driver is being opened. Who closes the session waits for it, so that nobody is left with the new one. */
   #claiming: Promise<void> | undefined
   #stopTicks: (() => void) | undefined
   #ticks = 0
@@ -262,10 +263,11 @@ export class LiveSession {
 
   /**
    * Takes over a watched session if its owner has ended. Connections stay: they receive the remaining lines and
-   * all later ones. Rejects with `session-owned` otherwise.
+   * all later ones. Rejects with `session-owned` otherwise, and with `session-busy` once it is closed.
    */
   async becomeWritable(): Promise<void> {
     if (!this.isWatched) return
+    if (this.#isClosed) throw closedMeanwhile()
     this.#claiming ??= this.#claim().finally(() => (this.#claiming = undefined))
     await this.#claiming
   }
@@ -315,12 +317,14 @@ export class LiveSession {
   /** Stops running work. */
   async close(code = 1001, reason = 'the session was closed'): Promise<void> {
     this.#sayGoodbye(code, reason)
+    await this.#claiming?.catch(() => undefined)
     await this.driver.close()
   }
 
   /** For a server shutdown: runs stay open in the log, and the next server can resume them. */
   async suspend(): Promise<void> {
     this.#sayGoodbye(1012, 'the server is restarting')
+    await this.#claiming?.catch(() => undefined)
     await (this.driver.suspend?.() ?? this.driver.close())
   }
 
@@ -371,11 +375,11 @@ export class LiveSession {
     const driver = await (this.#options.claim?.() ?? watched.perform()).catch(async (error: unknown) => {
       throw isOwned(error) ? await watched.problem() : error
     })
+    await watched.stop()
     if (this.#isClosed) {
       await driver.close()
-      throw new RequestProblem(503, 'session-busy', 'The session was closed meanwhile. Try again.')
+      throw closedMeanwhile()
     }
-    await watched.stop()
     for (const stop of this.#driverStops) stop()
     this.#disconnect()
     this.#driver = driver
@@ -392,10 +396,19 @@ export class LiveSession {
 
   /** Replaces the driver by one that is opened as the log now says. Connections stay, and an open run continues. */
   async reopen(): Promise<void> {
+    await this.#claiming?.catch(() => undefined)
+    const before = this.#driver
+    this.#claiming = this.#replaceDriver().finally(() => (this.#claiming = undefined))
+    await this.#claiming
+    if (this.#isClosed || this.#driver === before) return
+    await this.#driver.perform({ op: 'resume', args: { by_person: true } }, { cmd: newId(), client: 'server' })
+  }
+
+  async #replaceDriver(): Promise<void> {
     const before = this.#driver
     const next = await this.#options.claim?.()
     if (!next) return
-    if (this.#isClosed || this.#driver !== before) return next.close()
+    if (this.#isClosed) return next.close()
     for (const stop of this.#driverStops) stop()
     this.#driver = next
     try {
@@ -405,7 +418,6 @@ export class LiveSession {
       this.#options.onBroken?.()
       throw error
     }
-    await next.perform({ op: 'resume', args: { by_person: true } }, { cmd: newId(), client: 'server' })
   }
 
   /** Reads the lines after this one, and subscribes to all later ones. */
@@ -616,4 +628,8 @@ export class LiveSession {
   get now(): number {
     return this.#clock.now()
   }
+}
+
+function closedMeanwhile(): RequestProblem {
+  return new RequestProblem(503, 'session-busy', 'The session was closed meanwhile. Try again.')
 }

@@ -3,6 +3,7 @@
 import { onlyModel, allowAll } from '@tapetree/agent'
 import { RemoteSession } from '@tapetree/client'
 import { script, scriptedModel } from '@tapetree/agent/testing'
+import type { SessionStore } from '@tapetree/session'
 import { openFileStore } from '@tapetree/session/stores/file'
 import { fork, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
@@ -186,4 +187,40 @@ test('the next line of a session of another process can be waited for', async ()
   const { status, body } = await waiting
   expect(status).toBe(200)
   expect((body as { events: { seq: number }[] }).events[0]?.seq).toBe(after + 1)
+})
+
+test('a watched session that is closed while a command takes it over is free once it is closed', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'watched-'))
+  cleanUps.push(() => rm(folder, { recursive: true, force: true }))
+  // Each store stands for a process.
+  const [owning, watching, next] = [1, 2, 3].map(() => openFileStore({ folder })) as [
+    SessionStore,
+    SessionStore,
+    SessionStore,
+  ]
+  cleanUps.push(() => Promise.all([owning, watching, next].map((store) => store.close())))
+  const created = await owning.create({ cwd: folder })
+  const { id } = created
+  await created.close()
+  const models = onlyModel(scriptedModel([]))
+  for (let turns = 0; turns < 60; turns++) {
+    const owner = await owning.open(id)
+    const sessions = agentSessions({
+      store: watching,
+      models,
+      tools: () => [],
+      gate: () => allowAll,
+      hasSubagents: false,
+    })
+    const live = await sessions.get(id)
+    expect(live.isWatched).toBe(true)
+    await owner.close()
+    const renamed = live.perform('c-1', 'me', { op: 'rename', args: { name: 'mine' } })
+    for (let turn = 0; turn < turns; turn++) await new Promise((resolve) => setImmediate(resolve))
+    await sessions.release(id)
+    await using free = await next.open(id)
+    expect(free.readOnlyReason, `closed after ${turns} turns`).toBeUndefined()
+    await renamed
+    await sessions.close()
+  }
 })
