@@ -24,8 +24,11 @@ test('whatever is cut, lost, duplicated, corrupted or forgotten, at rest every c
     // A skipped line is detected by the one after it.
     await server.session.appendMessage('user', [text('the last')])
     await Promise.all(clients.map((client) => caughtUp(client, server)))
-    const whole = shown(await foldOf(server.session))
+    const folded = await foldOf(server.session)
+    const [whole, all] = [shown(folded), [...folded.path.items]]
     for (const client of clients) {
+      const known = [...client.transcript.path.items].filter(({ type }) => type !== 'gap')
+      expect(known, name).toEqual(all.slice(all.length - known.length))
       while (await client.loadOlder(3));
       expect({ ...shown(client.transcript), inFlight: new Map() }, name).toEqual(whole)
       // Live text belongs only to items whose line has not arrived.
@@ -82,7 +85,7 @@ interface Scene {
 
 async function act(server: ScriptedServer, { clients, answers, random, step }: Scene): Promise<void> {
   const client = clients[Math.floor(random() * clients.length)]
-  const kind = Math.floor(random() * 11)
+  const kind = Math.floor(random() * 14)
   if (client && kind < 4) {
     answers.push(kind < 3 ? client.prompt(`prompt ${step}`) : client.run('rename', { name: `name ${step}` }))
   } else if (kind === 4) {
@@ -92,13 +95,19 @@ async function act(server: ScriptedServer, { clients, answers, random, step }: S
   } else if (client && kind === 6) {
     client.forgetOlder(1 + Math.floor(random() * 4))
   } else {
-    await append(server.session, { kind: Math.floor(random() * 6), step })
+    await append(server.session, { kind: Math.floor(random() * 9), step, random })
   }
   // Lets the sockets continue for a random number of ticks.
   for (let turn = random() * 4; turn > 0; turn--) await new Promise((resolve) => setImmediate(resolve))
 }
 
-async function append(session: Session, { kind, step }: { kind: number; step: number }): Promise<void> {
+interface Appended {
+  kind: number
+  step: number
+  random: () => number
+}
+
+async function append(session: Session, { kind, step, random }: Appended): Promise<void> {
   switch (kind) {
     case 0:
       await session.append({ type: 'run_start', runStart: { runId: 'r', leafId: session.leafId } })
@@ -115,6 +124,21 @@ async function append(session: Session, { kind, step }: { kind: number; step: nu
     case 4:
       if (session.leafId !== null) await session.setLabel(session.leafId, `label ${step}`)
       return
+    case 5:
+      await session.appendMessage('assistant', [
+        { type: 'tool_use', toolUse: { id: `c${step}`, name: 'a', input: {} } },
+      ])
+      return
+    case 6:
+    case 7: {
+      const open = await openCalls(session)
+      const callId = open[Math.floor(random() * open.length)]
+      if (callId === undefined) return
+      if (kind === 6) await session.append({ type: 'tool_start', toolStart: { runId: 'r', callId, name: 'a' } })
+      else
+        await session.appendMessage('tool', [{ type: 'tool_result', toolResult: { toolUseId: callId, content: 'x' } }])
+      return
+    }
     default:
       await session.append({
         type: 'message',
@@ -122,4 +146,13 @@ async function append(session: Session, { kind, step }: { kind: number; step: nu
         message: { role: 'assistant', content: [text(`answer ${step}`)] },
       })
   }
+}
+
+/** Calls of the open run that have no result. */
+async function openCalls(session: Session): Promise<string[]> {
+  const { run, path } = await foldOf(session)
+  return [...path.items].flatMap((item) => {
+    if (!run || item.seq < run.seq || item.type !== 'assistant') return []
+    return item.parts.flatMap((part) => (part.type === 'tool_call' && !part.result ? [part.callId] : []))
+  })
 }

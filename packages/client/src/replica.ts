@@ -7,6 +7,7 @@ import {
   type Transcript,
   type TranscriptInput,
 } from '@tapetree/session/view'
+import { CallsAbove } from '@tapetree/session/view/calls-above'
 import type { Attached, Cursor, TextFrame } from './protocol/frames.ts'
 import type { StateKey } from './protocol/state-values.ts'
 import { snapshotFromWire, type WireSnapshot } from './protocol/wire-snapshot.ts'
@@ -146,12 +147,11 @@ export class Replica {
   #newestLines(count: number): Line[] | undefined {
     const known = new Map(this.#base?.snapshot.lines.map((line) => [line.id, line]))
     for (const input of this.#since) if (input.type === 'line') known.set(input.line.id, input.line)
-    const lines: Line[] = []
+    const newest = new Piece(count, openCalls(this.#transcript))
     for (let node = this.#transcript.path.leaf; node !== null; node = node.parent) {
       const line = known.get(node.id)
       if (!line) return undefined
-      lines.push(line)
-      if (lines.length >= count && node.parent !== null && !isResult(line)) return lines.reverse()
+      if (newest.add(line) && node.parent !== null) return newest.lines.reverse()
     }
     return undefined
   }
@@ -195,7 +195,7 @@ export async function readOlder(
   count: number,
   pageBefore: (seq: number) => Promise<EventPage>,
 ): Promise<OlderEntries> {
-  const lines: Line[] = []
+  const older = new Piece(count)
   let wanted: string | null = from.parentId
   let { seq } = from
   while (wanted !== null && seq > 1) {
@@ -204,18 +204,41 @@ export async function readOlder(
       if (event['id'] !== wanted) continue
       const line = fromDisk(event as unknown as DiskLine, event.seq)
       if (!('parentId' in line)) continue
-      lines.unshift(line)
       wanted = line.parentId
-      if (lines.length >= count && !isResult(line)) return { lines, hasOlder: wanted !== null }
+      if (older.add(line)) return { lines: older.lines.reverse(), hasOlder: wanted !== null }
     }
     const [first] = events
     if (!first || first.seq >= seq) break
     seq = first.seq
   }
-  return { lines, hasOlder: false }
+  return { lines: older.lines.reverse(), hasOlder: false }
 }
 
-/** Results are shown with their call. */
-function isResult(line: Line): boolean {
-  return line.type === 'message' && line.message.role === 'tool'
+/** Lines of a path, the newest first. */
+class Piece {
+  readonly lines: Line[] = []
+  readonly #count: number
+  readonly #calls: CallsAbove
+
+  constructor(count: number, open?: string[]) {
+    this.#count = count
+    this.#calls = new CallsAbove(open)
+  }
+
+  /** Whether the path can be cut above this line. */
+  add(line: Line): boolean {
+    this.#calls.goBackTo(line)
+    const more = this.lines.push(line) - this.#count
+    return more >= (this.#calls.areAny ? CallsAbove.maxReach : 0)
+  }
+}
+
+/** Calls of the open run whose results are still to come. */
+function openCalls({ run, path }: Transcript): string[] {
+  if (!run) return []
+  return [...path.items].flatMap((item) =>
+    item.type === 'assistant' && item.seq > run.seq
+      ? item.parts.flatMap((part) => (part.type === 'tool_call' && !part.result ? part.callId : []))
+      : [],
+  )
 }

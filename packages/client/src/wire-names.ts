@@ -1,4 +1,4 @@
-import { snakeCase } from '@tapetree/session/util/json'
+import { camelCase, snakeCase } from '@tapetree/session/util/json'
 
 /** A value of the wire with its members in camelCase. */
 export type FromWire<T> = T extends readonly (infer Item)[]
@@ -13,7 +13,6 @@ export type CamelCase<Name> = Name extends `${infer First}_${infer Rest}`
 
 /** Renames the members at every level. Values of foreign members, such as the input of a tool, stay as they are. */
 export function fromWire<T>(value: T, foreign?: ReadonlySet<string>): FromWire<T> {
-  const camelCase = (name: string): string => name.replaceAll(/_(.)/g, (_, letter: string) => letter.toUpperCase())
   return renamed(value, camelCase, foreign) as FromWire<T>
 }
 

@@ -1,5 +1,6 @@
-import { fromDisk, toDisk, type DiskLine, type Header, type SessionRecord } from '@tapetree/session/format'
+import { fromDisk, toDisk, type DiskLine, type Header } from '@tapetree/session/format'
 import type { SessionSnapshot, SnapshotFold, SnapshotInput } from '@tapetree/session/view'
+import { camelCase } from '@tapetree/session/util/json'
 
 export type Payload = Record<string, unknown>
 
@@ -73,17 +74,15 @@ export function snapshotFromWire({ head, lines, leaf_id: leafId, fold }: WireSna
 }
 
 function foldFromWire(fold: WireFold): SnapshotFold {
-  const { header, name, labels, hold, damage, ended, running } = fold
+  const { header, run, last_run: lastRun, last_error: lastError, damage, ...others } = fold
   return {
+    ...others,
     header: header && (fromDisk(header as DiskLine, 1) as Header),
-    name,
-    labels,
     waiting: fold.waiting.map((each) => read('submission', each)),
-    hold,
     permissions: fold.permissions.map((each) => read('permission_request', each)),
-    run: fold.run && read('run_start', fold.run),
-    lastRun: fold.last_run && read('run_end', fold.last_run),
-    lastError: fold.last_error && read('error', fold.last_error),
+    run: run && read('run_start', run),
+    lastRun: lastRun && read('run_end', lastRun),
+    lastError: lastError && read('error', lastError),
     plan: read('plan', { items: fold.plan }).items,
     usage: read('usage', { tokens: fold.usage }).tokens,
     damage: {
@@ -91,8 +90,6 @@ function foldFromWire(fold: WireFold): SnapshotFold {
       throughSeq: damage.through_seq,
       seenThrough: damage.seen_through,
     },
-    ended,
-    running,
   }
 }
 
@@ -111,27 +108,17 @@ function read<Type extends keyof FoldedPayloads>(type: Type, payload: object): F
   return payloadFromWire(type, payload) as unknown as FoldedPayloads[Type]
 }
 
-/** Line types whose payloads are also sent outside of the log, and their member in the API. */
-const members = {
-  submission: 'submission',
-  permission_request: 'permissionRequest',
-  run_start: 'runStart',
-  run_end: 'runEnd',
-  error: 'error',
-  plan: 'plan',
-  usage: 'usage',
-} as const satisfies Partial<Record<SessionRecord['type'], string>>
-
-export type PayloadType = keyof typeof members
+/** Line types whose payloads are also sent outside of the log. */
+export type PayloadType = keyof FoldedPayloads
 
 /** Converts names of a payload with the log's codec; foreign members keep their names in both directions. */
 export function payloadToWire(type: PayloadType, payload: object): Payload {
-  return toDisk({ type, [members[type]]: payload }, nowhere)[type] as Payload
+  return toDisk({ type, [camelCase(type)]: payload }, nowhere)[type] as Payload
 }
 
 export function payloadFromWire(type: PayloadType, payload: object): Payload {
   const line: object = fromDisk({ type, ...nowhere, [type]: payload }, 0)
-  return (line as Payload)[members[type]] as Payload
+  return (line as Payload)[camelCase(type)] as Payload
 }
 
 const nowhere = { id: '', timestamp: '' }

@@ -1,4 +1,4 @@
-import { isObject } from '../util/json.ts'
+import { camelCase, isObject } from '../util/json.ts'
 import type { Header, NodeEntry } from './entry.ts'
 import { SessionError } from '../errors.ts'
 import type { EntryDraft, Line, RecordDraft } from './line.ts'
@@ -91,8 +91,7 @@ function hasShape(value: unknown, shape: Shape): boolean {
 }
 
 function payloadOf(line: Line | EntryDraft | RecordDraft): unknown {
-  const name = line.type.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase())
-  return (line as unknown as Record<string, unknown>)[name]
+  return (line as unknown as Record<string, unknown>)[camelCase(line.type)]
 }
 
 function unreadable(line: Exclude<Line, Header>): Line {

@@ -1,4 +1,4 @@
-import { isObject, snakeCase } from '../util/json.ts'
+import { camelCase, isObject, snakeCase } from '../util/json.ts'
 import type { Line, DiskLine } from './line.ts'
 
 /**
@@ -374,10 +374,6 @@ const payloads = new Map<string, Payload>(
 
 function lineShape(type: string, payload: Shape): Shape {
   return { api: new Map(baseShape.api).set(type, { to: camelCase(type), shape: payload }), disk: baseShape.disk }
-}
-
-function camelCase(name: string): string {
-  return name.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase())
 }
 
 /** Converts a payload without its line, for example one kept by the fold. */

@@ -116,7 +116,7 @@ export async function readCheckpoint(
   }
 }
 
-const checkpointVersion = 8
+const checkpointVersion = 9
 
 interface Body extends Nodes {
   version: number

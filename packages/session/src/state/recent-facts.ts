@@ -42,6 +42,8 @@ export class RecentFacts {
   workspaceFiles: PlacedRecord | null = null
   /** Tool calls that started in the open run and have no result yet. */
   readonly running = new Set<string>()
+  /** Tool calls that the open run has asked for and that have no result yet. */
+  readonly asked = new Set<string>()
 
   /** Ignores the other records. */
   take(line: DiskLine, seq: number): void {
@@ -56,6 +58,7 @@ export class RecentFacts {
         this.run = null
         this.lastRun = placed()
         this.running.clear()
+        this.asked.clear()
         return
       case 'error':
         this.lastError = placed()
@@ -95,26 +98,15 @@ export class RecentFacts {
   }
 
   toCheckpoint(): unknown {
-    const { run, lastRun, lastError, plan, snapshot, openRestore, workingCopy, workspace, workspaceFiles, running } =
-      this
-    return {
-      run,
-      lastRun,
-      lastError,
-      plan,
-      snapshot,
-      openRestore,
-      workingCopy,
-      workspace,
-      workspaceFiles,
-      running: [...running],
-    }
+    const { running, asked, ...facts } = this
+    return { ...facts, running: [...running], asked: [...asked] }
   }
 
   restore(saved: unknown): void {
-    const { running, ...facts } = saved as Omit<RecentFacts, 'running'> & { running: string[] }
+    const { running, asked, ...facts } = saved as RecentFacts & Record<'running' | 'asked', string[]>
     Object.assign(this, facts)
     for (const callId of running) this.running.add(callId)
+    for (const callId of asked) this.asked.add(callId)
   }
 
   #takeMessage(message: Record<string, unknown>): void {
@@ -123,8 +115,16 @@ export class RecentFacts {
     for (const block of content) {
       if (!isObject(block)) continue
       const { tool_result: result, tool_use: call } = block
-      if (isObject(result)) this.running.delete(textOr(result['tool_use_id'], ''))
-      if (isObject(call)) this.running.delete(textOr(call['id'], ''))
+      if (isObject(result)) this.#end(textOr(result['tool_use_id'], ''))
+      if (!isObject(call)) continue
+      const callId = textOr(call['id'], '')
+      this.#end(callId)
+      if (this.run) this.asked.add(callId)
     }
+  }
+
+  #end(callId: string): void {
+    this.running.delete(callId)
+    this.asked.delete(callId)
   }
 }

@@ -4,6 +4,7 @@ import { parseLine } from '../line/parse-line.ts'
 import type { PlacedRecord } from '../state/recent-facts.ts'
 import type { SessionReader } from '../log/session-reader.ts'
 import { isGap, type Node } from '../state/tree.ts'
+import { CallsAbove } from '../view/calls-above.ts'
 import type { PermissionRequest, SnapshotFold, Transcript, TranscriptError, TranscriptRun } from '../view/transcript.ts'
 
 /**
@@ -35,47 +36,25 @@ export async function makeSnapshot(reader: SessionReader, options: SnapshotOptio
   const leafId = state.leaf?.id ?? null
   const nodes = newestNodes(state.leaf, options)
   const lines = await linesOf(nodes, reader)
-  const missing = new MissingCalls(lines, state.facts.running)
-  // Includes the call of each result, and each call that still runs: its result will come after this snapshot.
-  for (let reach = 0; missing.areAny && reach < maxReach; reach++) {
+  const calls = new CallsAbove([...state.facts.running, ...state.facts.asked])
+  for (const line of lines.toReversed()) goBackTo(calls, line)
+  for (let reach = 0; calls.areAny && reach < CallsAbove.maxReach; reach++) {
     const parent = parentOf(nodes[0])
     if (!parent) break
     nodes.unshift(parent)
     const [line] = await linesOf([parent], reader)
     if (!line) continue
     lines.unshift(line)
-    missing.goBackTo(line)
+    goBackTo(calls, line)
   }
   const oldest = nodes[0]
   const before = oldest && oldest.parent !== null ? oldest.id : null
   return { head: { seq, crc }, lines, before, leafId, fold }
 }
 
-/** Calls further up than this are left out: a result may have no call at all. */
-const maxReach = 100
-
-/** Calls above the lines visited so far, from the newest back. */
-class MissingCalls {
-  readonly #ids: Set<string>
-
-  constructor(lines: SessionSnapshot['lines'], running: ReadonlySet<string>) {
-    this.#ids = new Set(running)
-    for (const line of lines.toReversed()) this.goBackTo(line)
-  }
-
-  get areAny(): boolean {
-    return this.#ids.size > 0
-  }
-
-  goBackTo({ seq, text }: SessionSnapshot['lines'][number]): void {
-    const parsed = parseLine(new TextEncoder().encode(text))
-    const line = parsed.type === 'line' ? fromDisk(parsed.line, seq) : undefined
-    if (line?.type !== 'message') return
-    for (const block of line.message.content) {
-      if (block.type === 'tool_use') this.#ids.delete(block.toolUse.id)
-      else if (block.type === 'tool_result') this.#ids.add(block.toolResult.toolUseId)
-    }
-  }
+function goBackTo(calls: CallsAbove, { seq, text }: SessionSnapshot['lines'][number]): void {
+  const parsed = parseLine(new TextEncoder().encode(text))
+  if (parsed.type === 'line') calls.goBackTo(fromDisk(parsed.line, seq))
 }
 
 async function linesOf(nodes: readonly Node[], { log }: SessionReader): Promise<SessionSnapshot['lines']> {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { isObject, parseJson, snakeCase } from './json.ts'
+import { camelCase, isObject, parseJson, snakeCase } from './json.ts'
 
 test('only objects with members are objects', () => {
   expect([{}, Object.create(null), [], null, 'text', undefined].map(isObject)).toEqual([
@@ -16,7 +16,12 @@ test('text that is not JSON parses as undefined', () => {
   expect(['{"a":1}', 'null', '', '{'].map(parseJson)).toEqual([{ a: 1 }, null, undefined, undefined])
 })
 
-test('names of members are converted to snake case', () => {
+test('names of members are converted to snake case and back', () => {
+  expect(['first_kept_entry_id', 'sha256_before', 'id'].map(camelCase)).toEqual([
+    'firstKeptEntryId',
+    'sha256Before',
+    'id',
+  ])
   expect(['firstKeptEntryId', 'sha256Before', 'id'].map(snakeCase)).toEqual([
     'first_kept_entry_id',
     'sha256_before',

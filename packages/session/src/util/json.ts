@@ -11,6 +11,11 @@ export function parseJson(text: string): unknown {
   }
 }
 
+/** The name of a member in the API. */
+export function camelCase(name: string): string {
+  return name.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase())
+}
+
 /** The name of a member on disk and on the wire. */
 export function snakeCase(name: string): string {
   return name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
