@@ -88,7 +88,7 @@ test.each([
 test('text nested too deeply stays plain to its end', () => {
   const text = `# Title\n\n${'>'.repeat(50)} a\n\n\n  b **c**\n\nend`
   const streaming = new StreamingMarkdown({ theme: plain, width: 40 })
-  let lines: string[] = []
+  let lines: readonly string[] = []
   for (let end = 1; end <= text.length; end++) lines = streaming.lines(text.slice(0, end))
   const bare = lines.map((line) => line.replaceAll(/\u001b\[25m/g, ''))
   expect(bare).toEqual(['Title', '═════', '', '>'.repeat(40), `${'>'.repeat(10)} a`, '', '', '  b **c**', '', 'end'])

@@ -18,8 +18,8 @@ export class StreamingMarkdown {
   #isPlain = false
   #long: LongBlock | undefined
   #wholeLines: { text: string; lines: string[] } = { text: '', lines: [] }
-  /** The text of the last call, cached or not: the lines of a long block also cover text after `#done`. */
-  #drawn = ''
+  /** The last call. A screen asks several times for one frame, and the time limit of the parser is a thread each time. */
+  #drawn: { text: string; lines: string[] } = { text: '', lines: [] }
 
   /** For one width. */
   constructor(options: BlockOptions) {
@@ -28,12 +28,16 @@ export class StreamingMarkdown {
 
   /** Whether the text begins with everything rendered so far. If not, render it with a new object. */
   continues(text: string): boolean {
-    return text.startsWith(this.#drawn)
+    return text.startsWith(this.#drawn.text)
   }
 
   /** All lines of the text, which must begin with the text of the previous call. */
-  lines(text: string): string[] {
-    this.#drawn = text
+  lines(text: string): readonly string[] {
+    if (this.#drawn.text !== text) this.#drawn = { text, lines: this.#linesOf(text) }
+    return this.#drawn.lines
+  }
+
+  #linesOf(text: string): string[] {
     const raw = withoutBlankEnd(text.slice(this.#done.length))
     if (this.#long && raw.length < this.#long.length * (1 + longMayGrow)) return this.#longLines(this.#long, raw)
     const tail = withoutHalfSigns(shownText(raw))

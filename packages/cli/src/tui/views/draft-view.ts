@@ -31,7 +31,7 @@ export class DraftView {
     return lines
   }
 
-  #partLines(part: InFlightPart, context: ItemContext, width: number): string[] {
+  #partLines(part: InFlightPart, context: ItemContext, width: number): readonly string[] {
     const { theme, isUnfolded = false } = context
     switch (part.kind) {
       case 'text':
