@@ -44,13 +44,25 @@ function cacheFolder(home: string): string {
 }
 
 const loadingMs = 5000
+/** By then the chat has painted and loaded the rest of its code. */
+const loadedMs = 2000
 
-/** Slows heap growth while code loads: the garbage of loading would make the heap grow and stay large. */
+/**
+ * Slows heap growth while code loads: the garbage of loading would make the heap grow and stay large. Then collects it once. The collector
+ * would wait for more garbage, which a chat that waits for its user does not make.
+ */
 function loadInLittleMemory(): void {
   // A built-in is available at once; an import would read all of its names.
   const { setFlagsFromString } = process.getBuiltinModule('node:v8')
   setFlagsFromString('--semi-space-growth-factor=1')
   setTimeout(() => setFlagsFromString('--semi-space-growth-factor=2'), loadingMs).unref()
+  setTimeout(() => {
+    // A collector that scripts can call is only in contexts that are made while the flag is set.
+    setFlagsFromString('--expose-gc')
+    const collect = process.getBuiltinModule('node:vm').runInNewContext('gc') as (how: object) => void
+    setFlagsFromString('--no-expose-gc')
+    collect({ type: 'major', flavor: 'last-resort' })
+  }, loadedMs).unref()
 }
 
 /** How long a command may take to stop. */
