@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { call, say } from '../peers/answers.ts'
 import { answer, openChat, send, testHome } from './chat.ts'
+import { runCommand, startCommand } from './command.ts'
 import { startTmux } from './tmux.ts'
 
 test('what was allowed twice is proposed by /permissions, and once accepted it is not asked again', async () => {
@@ -38,6 +39,29 @@ test('/jobs shows a background command with its output, and stops it', async () 
   const command = 'echo it listens; sleep 1000'
   home.provider.script(call({ id: 'call_1', name: 'bash', input: { command, background: true } }), say('Started.'))
   const chat = await openChat({ home })
+  send(chat, 'Start it')
+  await chat.waitFor('Started.')
+  await chat.waitFor('Enter sends')
+  send(chat, '/jobs')
+  await chat.waitFor(`${command}: running`)
+  await chat.waitFor(/│ it listens/)
+  chat.type('3')
+  await chat.waitFor(`${command}: stopped`)
+})
+
+test('/jobs of a terminal that is attached to a server shows the background command there, and stops it', async () => {
+  const home = await testHome({ settings: { permissions: { mode: 'auto' } } })
+  const command = 'echo it listens; sleep 1000'
+  home.provider.script(
+    say('Here.'),
+    call({ id: 'call_1', name: 'bash', input: { command, background: true } }),
+    say('Started.'),
+  )
+  expect(await runCommand({ home, args: ['run', 'Hello'] })).toMatchObject({ code: 0 })
+  await using server = startCommand({ home, args: ['serve', '--json', '--port', '0'] })
+  await server.untilSaid('}\n')
+  const { pairing_link: link } = JSON.parse(server.stdout) as { pairing_link: string }
+  const chat = await openChat({ home, args: ['attach', link, 'last'] })
   send(chat, 'Start it')
   await chat.waitFor('Started.')
   await chat.waitFor('Enter sends')

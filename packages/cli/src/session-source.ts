@@ -30,8 +30,29 @@ export interface SessionSource {
   files(query: string): Promise<string[]>
   /** Stores an image and returns its id, for `imageIds` of a message. */
   keepImage(sessionId: string, image: { bytes: Uint8Array; mediaType: string }): Promise<string>
+  readonly jobs: BackgroundJobs
   close(): Promise<void>
 }
+
+/** The commands of sessions that run in the background. */
+export interface BackgroundJobs {
+  list(sessionId: string): Promise<BackgroundJob[]>
+  /** The newest output; undefined if there is no such job. */
+  read(sessionId: string, jobId: string): Promise<{ job: BackgroundJob; text: string } | undefined>
+  stop(sessionId: string, jobId: string): Promise<void>
+}
+
+export interface BackgroundJob {
+  id: string
+  command: string
+  startedAt: string
+  /** `exit code 1`, `stopped`; `running` while it runs. */
+  state: string
+  isRunning: boolean
+}
+
+/** No more of the newest output of a job is read. */
+export const jobOutputBytes = 64 * 1024
 
 export interface OpenedSession {
   readonly handle: SessionHandle
@@ -88,3 +109,19 @@ const levels: Readonly<Record<ThinkingLevel, true>> = {
 
 /** How long a model thinks before it answers; each model supports some of these levels. */
 export const thinkingLevels = Object.keys(levels) as readonly ThinkingLevel[]
+
+interface KnownJob extends Pick<BackgroundJob, 'id' | 'command' | 'startedAt'> {
+  status: string
+  exit?: { cause: string; code: number | null; signal: string | null } | undefined
+}
+
+/** A job of this machine or of a server, as the chat shows it. */
+export function backgroundJob({ id, command, startedAt, status, exit }: KnownJob): BackgroundJob {
+  const state = status === 'ended' && exit ? exitText(exit) : status
+  return { id, command, startedAt, state, isRunning: status === 'running' }
+}
+
+function exitText({ cause, code, signal }: NonNullable<KnownJob['exit']>): string {
+  if (cause !== 'exited') return cause.replace('-', ' ')
+  return signal === null ? `exit code ${code}` : `ended by ${signal}`
+}

@@ -1,8 +1,15 @@
 import type { ModelReference, Session, SessionStore } from '@tapetree/session'
 import type { TreeNode } from '@tapetree/session/view'
-import type { OfferedModel, SessionSource } from '../session-source.ts'
+import {
+  backgroundJob,
+  jobOutputBytes,
+  type BackgroundJobs,
+  type OfferedModel,
+  type SessionSource,
+} from '../session-source.ts'
 import { changeSession } from './claim-or-attach.ts'
 import type { SessionHost } from './session-host.ts'
+import type { Jobs } from '@tapetree/agent/tools'
 import { referenceOf, type ListedModel, type ModelRegistry } from '@tapetree/agent/models'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -57,12 +64,25 @@ export function localSource({ host, store, cwd, model, models }: LocalSourceOpti
     compare: (sessionId, entries) => reading(sessionId, (session) => host.compare(session, entries)),
     files: (query) => files.matching(query),
     keepImage: (sessionId, image) => host.keepImage(sessionId, image),
+    jobs: localJobs((sessionId) => reading(sessionId, async ({ localFolder }) => localFolder)),
     close: () => host.close(),
   }
 
   async function reading<T>(sessionId: string, read: (session: Session) => Promise<T>): Promise<T> {
     await using session = await store.open(sessionId, { readOnly: true })
     return await read(session)
+  }
+}
+
+function localJobs(folderOf: (sessionId: string) => Promise<string | undefined>): BackgroundJobs {
+  const jobs = async (): Promise<Jobs> => new (await import('@tapetree/agent/tools')).Jobs()
+  return {
+    list: async (sessionId) => (await (await jobs()).list(await folderOf(sessionId))).map(backgroundJob),
+    read: async (sessionId, jobId) => {
+      const output = await (await jobs()).read(jobId, await folderOf(sessionId), { limitBytes: jobOutputBytes })
+      return output && { job: backgroundJob(output.job), text: output.text }
+    },
+    stop: async (sessionId, jobId) => void (await (await jobs()).stop(jobId, await folderOf(sessionId))),
   }
 }
 

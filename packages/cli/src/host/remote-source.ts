@@ -19,7 +19,15 @@ import { fromDisk, type DiskLine, type Entry } from '@tapetree/session/format'
 import type { Comparison } from '@tapetree/session/screen'
 import type { TreeNode } from '@tapetree/session/view'
 import type { z } from 'zod'
-import type { OfferedModel, OpenedSession, SessionAccess, SessionSource } from '../session-source.ts'
+import {
+  backgroundJob,
+  jobOutputBytes,
+  type BackgroundJobs,
+  type OfferedModel,
+  type OpenedSession,
+  type SessionAccess,
+  type SessionSource,
+} from '../session-source.ts'
 
 export interface RemoteSourceOptions {
   address: ServerAddress & { connect: Connect }
@@ -82,7 +90,24 @@ export function remoteSource({ address, where, window = 200, clientName }: Remot
       const image = new Blob([new Uint8Array(bytes)], { type: mediaType })
       return (await rest.storeImage(sessionId, image)).id
     },
+    jobs: remoteJobs(rest),
     close: async () => undefined,
+  }
+}
+
+function remoteJobs(rest: RestClient): BackgroundJobs {
+  return {
+    list: async (sessionId) => (await rest.jobs(sessionId)).jobs.map(backgroundJob),
+    read: async (sessionId, jobId) => {
+      try {
+        const { job, output } = await rest.job(sessionId, jobId, { limit: jobOutputBytes })
+        return { job: backgroundJob(job), text: output }
+      } catch (error) {
+        if (error instanceof ProblemError && error.status === 404) return undefined
+        throw error
+      }
+    },
+    stop: async (sessionId, jobId) => void (await rest.stopJob(sessionId, jobId)),
   }
 }
 

@@ -12,10 +12,6 @@ export interface ChatServices {
   acceptProposal(proposal: ProposedRule): Promise<void>
   /** Connects to the MCP servers in the settings. The caller closes them. */
   servers(): Promise<ServerReview>
-  jobs(sessionId: string): Promise<BackgroundJob[]>
-  /** The newest output; undefined if there is no such job. */
-  jobOutput(sessionId: string, jobId: string): Promise<JobText | undefined>
-  stopJob(sessionId: string, jobId: string): Promise<void>
   context(sessionId: string): Promise<ContextOverview>
   /** What all sessions of the user have used in the last days. */
   usage(days: number): Promise<UsageRow[]>
@@ -94,21 +90,6 @@ export interface ReviewedServer {
   tools: readonly { name: string; description: string; isNew: boolean }[]
   /** Identifies the version that the user sees. */
   sha256?: string
-}
-
-export interface BackgroundJob {
-  id: string
-  command: string
-  startedAt: string
-  /** `exit code 1`, `stopped`; `running` while it runs. */
-  state: string
-  isRunning: boolean
-}
-
-interface JobText {
-  job: BackgroundJob
-  text: string
-  isCut: boolean
 }
 
 export interface ContextOverview {

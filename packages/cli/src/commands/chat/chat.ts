@@ -93,6 +93,11 @@ function lateSource(source: Promise<SessionSource>): SessionSource {
     compare: async (sessionId, entries) => (await source).compare(sessionId, entries),
     files: async (query) => (await source).files(query),
     keepImage: async (sessionId, image) => (await source).keepImage(sessionId, image),
+    jobs: {
+      list: async (sessionId) => (await source).jobs.list(sessionId),
+      read: async (sessionId, jobId) => (await source).jobs.read(sessionId, jobId),
+      stop: async (sessionId, jobId) => (await source).jobs.stop(sessionId, jobId),
+    },
     close: async () => (await source).close(),
   }
 }

@@ -1,5 +1,4 @@
 import { createModelRegistry } from '@tapetree/agent/models'
-import { Jobs, type Job } from '@tapetree/agent/tools'
 import type { SessionStore } from '@tapetree/session'
 import { stat } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -9,7 +8,6 @@ import type { Io, Output } from '../../command-line/io.ts'
 import type { SessionHost } from '../../host/session-host.ts'
 import { surroundingsOf } from '../../host/surroundings.ts'
 import type {
-  BackgroundJob,
   ChatServices,
   KeyProblem,
   KeyProvider,
@@ -31,25 +29,12 @@ export interface ServicesOptions {
   cwd: string
 }
 
-const outputBytes = 64 * 1024
-
 /** The services of the chat, by the sessions and settings of this machine. */
 export function chatServices({ io, store, host, cwd }: ServicesOptions): ChatServices {
-  const jobs = new Jobs()
-  const folderOf = async (sessionId: string): Promise<string | undefined> => {
-    await using session = await store.open(sessionId, { readOnly: true })
-    return session.localFolder
-  }
   return {
     permissions: (sessionId) => permissionOverview(sessionId, { io, store, cwd }),
     acceptProposal: (proposal) => acceptProposal(proposal, { io, cwd }),
     servers: () => reviewServers(io, cwd),
-    jobs: async (sessionId) => (await jobs.list(await folderOf(sessionId))).map(backgroundJob),
-    jobOutput: async (sessionId, jobId) => {
-      const output = await jobs.read(jobId, await folderOf(sessionId), { limitBytes: outputBytes })
-      return output && { job: backgroundJob(output.job), text: output.text, isCut: output.isCut }
-    },
-    stopJob: async (sessionId, jobId) => void (await jobs.stop(jobId, await folderOf(sessionId))),
     context: async (sessionId) => {
       await using session = await store.open(sessionId, { readOnly: true })
       return await contextOverview(session)
@@ -67,17 +52,6 @@ export function chatServices({ io, store, host, cwd }: ServicesOptions): ChatSer
     remembered: () => rememberedSettings({ io, cwd }),
     release: (sessionId) => host.sessions.release(sessionId),
   }
-}
-
-function backgroundJob({ id, command, startedAt, status, exit }: Job): BackgroundJob {
-  const isRunning = status === 'running'
-  const state = status === 'ended' && exit ? exitText(exit) : status
-  return { id, command, startedAt, state, isRunning }
-}
-
-function exitText({ cause, code, signal }: NonNullable<Job['exit']>): string {
-  if (cause !== 'exited') return cause.replace('-', ' ')
-  return signal === null ? `exit code ${code}` : `ended by ${signal}`
 }
 
 async function usageByModel(days: number, io: Io): Promise<UsageRow[]> {

@@ -18,6 +18,7 @@ import { PanelPlace } from './panel-place.ts'
 import { LatePane } from './late-pane.ts'
 import type { TranscriptPane } from './transcript-pane.ts'
 import { BlockedWrites } from '../chat/blocked-writes.ts'
+import { JobList } from '../chat/job-list.ts'
 import { Rewinding } from '../chat/rewinding.ts'
 import { planLines } from '../views/plan-lines.ts'
 import { Sender } from '../chat/sender.ts'
@@ -242,6 +243,7 @@ function assembleChat(options: ChatOptions, terminal: Terminal): ChatParts {
     chooser: openers,
     rewinding,
     blocked: new BlockedWrites({ ...core, ask: openers.ask }),
+    jobs: new JobList({ ...core, source, ask: openers.ask }),
     machine: machineCommands(options, core, openers),
     send: (text) => sender.send(text),
     look: screenLook({ appearance, composer, pane, remarks, actions, chooseTheme, onTheme }),
@@ -290,7 +292,7 @@ function assembleChat(options: ChatOptions, terminal: Terminal): ChatParts {
     onSuspend,
     onPasteImage: () => pasteImage(core, { composer, onChange: draw }),
   })
-  const lines = new SessionLines({ session, source, appearance, services: options.services, now, onChange: draw })
+  const lines = new SessionLines({ session, source, appearance, now, onChange: draw })
   const screen = new ChatScreen({
     tui,
     appearance,

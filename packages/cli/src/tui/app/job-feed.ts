@@ -1,12 +1,11 @@
-import type { ChatServices } from '../chat-services.ts'
+import type { BackgroundJobs } from '../../session-source.ts'
 import { Ticker } from '../chat/activities.ts'
 import type { CurrentSession } from '../chat/current-session.ts'
 import type { JobNews } from '../views/item-context.ts'
 
 export interface JobFeedOptions {
   session: Pick<CurrentSession, 'handle'>
-  /** Absent if the jobs are on another machine. */
-  services: (() => Promise<Pick<ChatServices, 'jobOutput'>>) | undefined
+  source: { readonly jobs: Pick<BackgroundJobs, 'read'> }
   onChange: () => void
 }
 
@@ -46,9 +45,8 @@ export class JobFeed {
   }
 
   async #read(): Promise<void> {
-    const { services } = this.#options
     const sessionId = this.#sessionId
-    if (!services || sessionId === undefined || this.#isReading || this.#isOver) return
+    if (sessionId === undefined || this.#isReading || this.#isOver) return
     this.#isReading = true
     const open = [...this.#jobs].filter(([, news]) => news?.isRunning ?? true).slice(-followed)
     const read = await Promise.all(open.map(async ([id]) => [id, await this.#newsNow(sessionId, id)] as const))
@@ -69,8 +67,7 @@ export class JobFeed {
   /** A job that cannot be read is shown as the call reported it. */
   async #newsNow(sessionId: string, jobId: string): Promise<JobNews | undefined> {
     try {
-      const services = await this.#options.services?.()
-      const output = await services?.jobOutput(sessionId, jobId)
+      const output = await this.#options.source.jobs.read(sessionId, jobId)
       if (!output) return { state: 'gone', isRunning: false, text: undefined }
       const { job, text } = output
       return { state: job.state, isRunning: job.isRunning, text }

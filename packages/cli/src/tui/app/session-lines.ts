@@ -11,15 +11,14 @@ import type { Appearance } from './appearance.ts'
 import type { CurrentSession } from '../chat/current-session.ts'
 import type { Transcript, TreeNode } from '@tapetree/session/view'
 import { describeEntry } from '../../text/describe-entry.ts'
-import { JobFeed, type JobFeedOptions } from './job-feed.ts'
+import { JobFeed } from './job-feed.ts'
 import type { JobNews, TaskNews } from '../views/item-context.ts'
 import { sidebarLines, type NamedTask, type SessionWork } from '../views/sidebar.ts'
 
 export interface SessionLinesOptions {
   session: CurrentSession
-  source: Pick<SessionSource, 'models' | 'list' | 'tree'>
+  source: Pick<SessionSource, 'models' | 'list' | 'tree' | 'jobs'>
   appearance: Appearance
-  services: JobFeedOptions['services']
   now: () => number
   onChange: () => void
 }

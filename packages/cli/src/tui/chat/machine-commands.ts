@@ -2,7 +2,6 @@ import { ageOf, costText, counted, tokenText } from '../../text/amounts.ts'
 import { harmless, harmlessLine } from '../../text/harmless.ts'
 import {
   shareFormats,
-  type BackgroundJob,
   type ChatServices,
   type ContextCompaction,
   type ContextOverview,
@@ -37,7 +36,7 @@ const usageDays = 7
 /** More does not fit on a screen together with the choices. */
 const shownLines = 30
 
-/** Commands about the machine that the session is on: rules, servers, jobs, context, keys and files. */
+/** Commands about the machine that the session is on: rules, servers, context, keys and files. */
 export class MachineCommands {
   readonly #options: MachineCommandsOptions
 
@@ -75,22 +74,6 @@ export class MachineCommands {
     const name = harmlessLine(server.name)
     if (isAccepted) remarks.say(`Accepted ${name} as it is now. Its tools come back in a moment.`)
     else remarks.warn(`${name} has more to accept, or has changed again. /mcp shows it.`)
-  }
-
-  /** Background commands with their output. A running one can be stopped. */
-  async jobs(sessionId: string): Promise<void> {
-    const { services, ask, remarks, now } = this.#options
-    const jobs = await this.#wait('Reading jobs', services.jobs(sessionId))
-    if (jobs.length === 0) return remarks.say('This session has no background jobs.')
-    const chosen = jobs.length === 1 ? jobs[0] : await ask(jobsQuestion(jobs, now()))
-    if (!chosen) return
-    for (;;) {
-      const output = await this.#wait('Reading output', services.jobOutput(sessionId, chosen.id))
-      if (!output) return remarks.warn('The job is gone.')
-      const answer = await ask(jobQuestion(output.job, output.text))
-      if (answer === 'stop') await this.#wait('Stopping the job', services.stopJob(sessionId, chosen.id))
-      else if (answer !== 'again') return
-    }
   }
 
   /** What the context consists of, and what the newest summary replaced, which can be undone. */
@@ -351,40 +334,6 @@ function settingQuestion({
               label: 'Forget it in this project',
               detail: 'the general setting applies again',
             },
-          ]
-        : []),
-    ],
-  }
-}
-
-function jobsQuestion(jobs: readonly BackgroundJob[], now: number): Question<BackgroundJob> {
-  return {
-    title: 'Background jobs',
-    intro: [],
-    choices: jobs.map((job) => ({
-      value: job,
-      label: harmlessLine(job.command || job.id),
-      detail: `${job.state}, ${ageOf(job.startedAt, now)}`,
-    })),
-  }
-}
-
-function jobQuestion(job: BackgroundJob, output: string): Question<'stop' | 'again' | 'close'> {
-  const lines = harmless(output).trimEnd().split('\n')
-  const shown = lines.slice(-shownLines)
-  return {
-    title: `${harmlessLine(job.command || job.id)}: ${job.state}`,
-    intro: [
-      ...(lines.length > shown.length ? [`… ${counted(lines.length - shown.length, 'earlier line')}`] : []),
-      ...shown,
-      '',
-    ],
-    choices: [
-      close,
-      ...(job.isRunning
-        ? [
-            { value: 'again' as const, label: 'Read again' },
-            { value: 'stop' as const, label: 'Stop it', detail: 'the agent is told' },
           ]
         : []),
     ],

@@ -1,5 +1,6 @@
 import type { Terminal } from '@earendil-works/pi-tui'
 import type { BlockedWrites } from './blocked-writes.ts'
+import type { JobList } from './job-list.ts'
 import type { ChatLife, EnterKey } from './chat-life.ts'
 import type { CurrentSession } from './current-session.ts'
 import type { MachineCommands } from './machine-commands.ts'
@@ -30,6 +31,7 @@ export interface SlashCommandsOptions {
   chooser: Chooser
   rewinding: Rewinding
   blocked: BlockedWrites
+  jobs: JobList
   /** Absent if the sessions are on a server. */
   machine: (() => Promise<MachineCommands>) | undefined
   /** Sends a message, as if the user had typed it. */
@@ -47,7 +49,7 @@ export class SlashCommands {
   }
 
   async run(name: SlashName, words: string): Promise<void> {
-    const { actions, blocked, chooser, life, rewinding } = this.#options
+    const { actions, blocked, chooser, jobs, life, rewinding } = this.#options
     switch (name) {
       case 'help':
       case 'tree':
@@ -80,8 +82,9 @@ export class SlashCommands {
         return rewinding[name]()
       case 'blocked':
         return blocked.show()
-      case 'permissions':
       case 'jobs':
+        return jobs.show()
+      case 'permissions':
       case 'context':
         return this.#onMachine(name, (machine, sessionId) => machine[name](sessionId))
       case 'mcp':

@@ -5,6 +5,7 @@ import type { ChatEnd, ChatOptions } from '../chat-options.ts'
 import { assembleCore, machineCommands, type ChatCore } from '../chat/chat-core.ts'
 import { LoadedEntries } from '../chat/current-session.ts'
 import { BlockedWrites } from '../chat/blocked-writes.ts'
+import { JobList } from '../chat/job-list.ts'
 import { Rewinding } from '../chat/rewinding.ts'
 import { Sender } from '../chat/sender.ts'
 import { SlashCommands } from '../chat/slash-commands.ts'
@@ -56,10 +57,11 @@ export class PlainChat {
     const chooser = new NumberedLists({ ...core, source, cwd, choose, say, onGo })
     const rewinding = new Rewinding({ ...core, ask: chooser.ask, composer: input })
     const blocked = new BlockedWrites({ ...core, ask: chooser.ask })
+    const jobs = new JobList({ ...core, source, ask: chooser.ask })
     const machine = machineCommands(options, core, { ask: chooser.ask })
     const send = (text: string): void => this.#sender.send(text)
     const commands = new SlashCommands({
-      ...{ ...core, terminal, chooser, rewinding, blocked, machine, send },
+      ...{ ...core, terminal, chooser, rewinding, blocked, jobs, machine, send },
       look: undefined,
     })
     this.#options = options

@@ -6,8 +6,6 @@ export class ScriptedServices implements ChatServices {
   overview: PermissionOverview = { rules: [], proposals: [] }
   reviewed: ReviewedServer[] = []
   contextNow: ContextOverview = { tokens: 0, parts: [] }
-  /** Commands in the background, with their output. */
-  running = new Map<string, string>()
 
   async permissions(): Promise<PermissionOverview> {
     return this.overview
@@ -27,18 +25,6 @@ export class ScriptedServices implements ChatServices {
       },
       [Symbol.asyncDispose]: async () => void this.calls.push('close servers'),
     }
-  }
-
-  async jobs(): ReturnType<ChatServices['jobs']> {
-    return [...this.running.keys()].map((command) => this.#job(command))
-  }
-
-  async jobOutput(_sessionId: string, command: string): ReturnType<ChatServices['jobOutput']> {
-    return { job: this.#job(command), text: this.running.get(command) ?? '', isCut: false }
-  }
-
-  async stopJob(_sessionId: string, command: string): Promise<void> {
-    this.calls.push(`stop ${command}`)
   }
 
   async context(): Promise<ContextOverview> {
@@ -83,16 +69,5 @@ export class ScriptedServices implements ChatServices {
 
   async release(sessionId: string): Promise<void> {
     this.calls.push(`release ${sessionId}`)
-  }
-
-  #job(command: string): Awaited<ReturnType<ChatServices['jobs']>>[number] {
-    const isRunning = !this.calls.includes(`stop ${command}`)
-    return {
-      id: command,
-      command,
-      startedAt: new Date(0).toISOString(),
-      state: isRunning ? 'running' : 'stopped',
-      isRunning,
-    }
   }
 }

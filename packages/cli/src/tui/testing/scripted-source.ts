@@ -1,7 +1,7 @@
 import type { SearchHit, SessionInfo } from '@tapetree/session'
 import type { Comparison } from '@tapetree/session/screen'
 import type { TreeNode } from '@tapetree/session/view'
-import type { OfferedModel, OpenedSession, SessionAccess, SessionSource } from '../../session-source.ts'
+import type { BackgroundJob, OfferedModel, OpenedSession, SessionAccess, SessionSource } from '../../session-source.ts'
 import { ScriptedHandle } from './scripted-handle.ts'
 
 /** Sessions, models and files defined by a test. Records its calls in `calls`. */
@@ -15,6 +15,8 @@ export class ScriptedSource implements SessionSource {
   offered: OfferedModel[] = []
   paths: string[] = []
   comparison: Comparison | undefined
+  /** Commands in the background, with their output. */
+  readonly running = new Map<string, string>()
   isClosed = false
 
   opened(sessionId: string, access: SessionAccess = { type: 'owner' }): OpenedSession & { handle: ScriptedHandle } {
@@ -81,7 +83,19 @@ export class ScriptedSource implements SessionSource {
     return String(this.images.length).padStart(64, '0')
   }
 
+  readonly jobs: SessionSource['jobs'] = {
+    list: async () => [...this.running.keys()].map((command) => this.#job(command)),
+    read: async (_sessionId, command) => ({ job: this.#job(command), text: this.running.get(command) ?? '' }),
+    stop: async (_sessionId, command) => void this.calls.push(`stop ${command}`),
+  }
+
   async close(): Promise<void> {
     this.isClosed = true
+  }
+
+  #job(command: string): BackgroundJob {
+    const isRunning = !this.calls.includes(`stop ${command}`)
+    const state = isRunning ? 'running' : 'stopped'
+    return { id: command, command, startedAt: new Date(0).toISOString(), state, isRunning }
   }
 }
