@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { say, sayAndWait } from '../peers/answers.ts'
+import { call, say, sayAndWait } from '../peers/answers.ts'
 import { openChat, send, testHome } from './chat.ts'
 import type { Terminal } from './terminal.ts'
 
@@ -110,4 +110,36 @@ test('dragging to the edge scrolls, so that more can be selected than the screen
   await chat.waitFor('Copied')
   expect(copied(chat)).toContain('Line 31.\n\nLine 32.')
   expect(copied(chat)).toMatch(/Line 59\.\n\nL$/)
+})
+
+test('a click on the line of a subagent opens its session, while it works and later, also in the sidebar', async () => {
+  const home = await testHome()
+  const task = { description: 'count the files', prompt: 'Count the files here.' }
+  home.provider.script(
+    call({ id: 'task-1', name: 'task', input: task }),
+    sayAndWait(['I am counting. '], 'go', ['There are none.']),
+    say('The helper found none.'),
+  )
+  const chat = await openChat({ home, columns: 170 })
+  send(chat, 'Send somebody to count')
+  await chat.waitFor(/● task count the files · .* · \d+ message/)
+  click('task count the files')
+  await chat.waitFor('> Count the files here.')
+  home.provider.release('go')
+  await chat.waitFor('There are none.')
+  chat.press('ctrl-s')
+  await chat.waitFor('Sessions of this folder')
+  chat.type('Send somebody')
+  await chat.waitFor('› Send somebody to count')
+  chat.press('enter')
+  await chat.waitFor('The helper found none.')
+  await chat.waitFor('✓ count the files')
+  click('✓ count the files')
+  await chat.waitFor('There are none.')
+
+  function click(text: string): void {
+    const place = placeOf(chat, text)
+    mouse(chat, 'press', place)
+    mouse(chat, 'release', place)
+  }
 })

@@ -317,6 +317,10 @@ function assembleChat(options: ChatOptions, terminal: Terminal): ChatParts {
     footer: (width) => lines.footer(width),
     sidebar: (size) => lines.sidebar({ ...size, work: pane.work() }),
     copy: (text) => copyToTerminal(tui, text),
+    onClick: (row) => {
+      const subagent = lines.subagentIn(row)
+      if (subagent !== undefined) void actions.open(subagent)
+    },
     onChange: draw,
     onInput: (data) => keys.press(data),
   })

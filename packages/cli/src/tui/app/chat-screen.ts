@@ -38,6 +38,8 @@ export interface ChatScreenOptions {
   sidebar: (size: { width: number; rows: number }) => readonly string[]
   /** Copies text that the user has selected with the mouse. */
   copy: (text: string) => void
+  /** A row of the conversation or of the sidebar was clicked, and nothing lies above them. */
+  onClick: (row: string) => void
   onChange: () => void
   onInput: (data: string) => void
 }
@@ -58,8 +60,11 @@ export class ChatScreen implements Component {
 
   constructor(options: ChatScreenOptions) {
     this.#options = options
-    const { pane, copy, onChange } = options
-    this.#selection = new MouseSelection({ scrolling: () => pane.scrolling, copy, onChange })
+    const { pane, panels, copy, onChange } = options
+    const onClick = (row: string): void => {
+      if (!panels.current) options.onClick(row)
+    }
+    this.#selection = new MouseSelection({ scrolling: () => pane.scrolling, copy, onClick, onChange })
   }
 
   /** From now on draws only what stays in the scrollback. */

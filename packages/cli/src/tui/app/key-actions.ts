@@ -53,7 +53,7 @@ export const keyTable: readonly KeyRow[] = [
     label: 'Up',
     says: 'edit the last queued message; otherwise: earlier prompts',
   },
-  { action: 'tree', keys: ['ctrl+t'], label: 'Ctrl-T', says: 'session tree' },
+  { action: 'tree', keys: ['ctrl+t'], label: 'Ctrl-T', says: 'session tree; a click on a subagent opens its session' },
   { action: 'sessions', keys: ['ctrl+s'], label: 'Ctrl-S', says: 'other sessions' },
   { action: 'model', keys: ['ctrl+p'], label: 'Ctrl-P', says: 'choose the model' },
   { action: 'details', keys: ['ctrl+o'], label: 'Ctrl-O', says: 'show or fold reasoning and tool output' },

@@ -8,6 +8,8 @@ export interface MouseSelectionOptions {
   /** The conversation, if our screen scrolls it. */
   scrolling: () => Scrolling | undefined
   copy: (text: string) => void
+  /** A row of the conversation or of what is beside it was clicked, without colors. */
+  onClick: (row: string) => void
   onChange: () => void
 }
 
@@ -75,7 +77,8 @@ export class MouseSelection {
       return { handled: true, render: true }
     }
     if (type !== 'click') return undefined
-    if (clickCount > 1) {
+    if (clickCount === 1) this.#options.onClick(this.#rowAt(at))
+    else {
       this.#selectAround(at, clickCount === 2 ? 'word' : 'line')
       this.#copy()
     }
@@ -204,6 +207,12 @@ export class MouseSelection {
     if (side && column >= side.column) return 'side'
     const hasText = this.#options.scrolling()?.text !== undefined
     return hasText && row >= pane.top && row < pane.top + pane.rows ? 'pane' : 'main'
+  }
+
+  #rowAt(at: ScreenCell): string {
+    const area = this.#areaAt(at)
+    if (area === 'pane') return this.#cellAt(at)?.text ?? ''
+    return area === 'side' ? plainRow(this.#rowsOf(area)[at.row] ?? '') : ''
   }
 
   #rowsOf(area: 'main' | 'side'): readonly string[] {

@@ -10,6 +10,7 @@ import { statusLine } from '../views/status-line.ts'
 import type { Appearance } from './appearance.ts'
 import type { CurrentSession } from '../chat/current-session.ts'
 import type { Transcript, TreeNode } from '@tapetree/session/view'
+import { shownWords } from '../markdown/shown-text.ts'
 import { describeEntry } from '../../text/describe-entry.ts'
 import { JobFeed } from './job-feed.ts'
 import type { JobNews, TaskNews } from '../views/item-context.ts'
@@ -141,6 +142,11 @@ export class SessionLines {
     this.#jobs.stop()
   }
 
+  /** The session of the subagent that this row of the screen is about. */
+  subagentIn(row: string): string | undefined {
+    return this.#subagents.idIn(row)
+  }
+
   /** The name of a subagent, from the id of its session. */
   subagentName(sessionId: string): string | undefined {
     return this.#subagents.nameOf(sessionId)
@@ -252,6 +258,19 @@ class Subagents {
         messageCount,
       }))
       .toReversed()
+  }
+
+  /** By its line in the conversation, `● task Find the callers · …`, or in the sidebar, `● Find the callers`. A long name is cut there. */
+  idIn(row: string): string | undefined {
+    const [, words] = /^\S (?:task )?(.+)/.exec(row.trimEnd()) ?? []
+    if (words === undefined) return undefined
+    const cut = words.indexOf('…')
+    const isNamed = ({ name }: SessionInfo): boolean => {
+      const shown = shownWords(name)
+      if (shown === '') return false
+      return words === shown || words.startsWith(`${shown} · `) || (cut > 0 && shown.startsWith(words.slice(0, cut)))
+    }
+    return this.#children.findLast(isNamed)?.id
   }
 
   nameOf(sessionId: string): string | undefined {
