@@ -21,13 +21,16 @@ const small = { nodes: 8, hours: 0.15, sessions: 8, faultEveryMs: 3000 }
 
 /**
  * Each hour is a history of its own, with its own seed, in a thread beside this one. Meanwhile faults are added to the cluster's own code
- * here, one by one, and each must show. `SIMULATION_CASE` plays one history and tells of it.
+ * here, one by one, and each must show. `SIMULATION_CASE` plays one history and tells of it. With the same seed, `SIMULATION_FROM` goes on
+ * with the hours of an earlier run that has played so many of them, and leaves out the faults.
  */
 export async function run(context: FigureContext): Promise<FigureResult> {
   const trial = new Trial(context)
   const chosen = process.env['SIMULATION_CASE']
+  const first = process.env['SIMULATION_FROM']
   const { nodes, hours } = sizes[context.size]
   if (chosen !== undefined) await trial.tell(chosen)
+  else if (first !== undefined) await trial.play(nodes, hours, Number(first))
   else await Promise.all([trial.play(nodes, hours), trial.catchMutants()])
   return { ok: trial.problems === 0, figures: { ...trial.figures, problems: trial.problems } }
 }
@@ -41,10 +44,10 @@ class Trial {
     this.#context = context
   }
 
-  async play(nodes: number, hours: number): Promise<void> {
+  async play(nodes: number, hours: number, first = 0): Promise<void> {
     const histories = Array.from({ length: hours }, () => ({ ...large, nodes, seed: this.#nextSeed() }))
-    let played = 0
-    await playHistories(histories, (options, result) => {
+    let played = first
+    await playHistories(histories.slice(first), (options, result) => {
       this.#take(options, result)
       this.figures['hours'] = ++played
       if (played % 10 === 0) this.#context.say(`${played} hours, ${this.figures['runs']} runs`)
