@@ -110,7 +110,7 @@ export function randomSteps(random: () => number, { number, calm }: { number: nu
           [0.3, () => ({ do: 'refuse' })],
           [0.9, () => ({ do: 'die', inMessage: random() < 0.3 })],
           [0.1, () => ({ do: 'huge' })],
-          [0.02, () => ({ do: 'flood', count: 34, size: 512 * 1024 })],
+          [0.05, () => ({ do: 'flood', count: 34, size: 512 * 1024 })],
         ] satisfies Weighted[])),
   ]
   const total = choices.reduce((sum, [weight]) => sum + weight, 0)

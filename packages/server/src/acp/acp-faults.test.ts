@@ -257,6 +257,26 @@ test('an agent that floods a turn is stopped, and the run says so', async () => 
   expect(log.join('').length).toBeLessThan(20 * 1024 * 1024)
 })
 
+test('calls that are open when an agent floods a turn have a stated outcome, and what it said before is kept', async () => {
+  const { live } = await serve()
+  const flood: AgentStep = { do: 'flood', count: 40, size: 1024 * 1024 }
+  await prompt(live, call('1', { status: 'in_progress' }), call('2'), say('almost '), flood)
+  const outcome =
+    'error: "Outcome unknown: the run reached a limit while this was open. It may have taken effect; it was not run again."'
+  const log = await idle(live)
+  expect(log.filter((line) => !line.includes('xxx')).slice(-7)).toEqual([
+    'call other {"title":"Call 1"}',
+    'tool_start',
+    'call other {"title":"Call 2"}',
+    outcome,
+    outcome,
+    'error flood',
+    'run_end failed',
+  ])
+  expect(log.filter((line) => line.includes('almost xxx'))).toHaveLength(1)
+  expect(log.filter((line) => line.startsWith('assistant: '))).toHaveLength(15)
+})
+
 test('what an agent says after its turn was stopped by a limit is not taken for the next turn', async () => {
   const { live } = await serve()
   await prompt(live, { do: 'flood', count: 40, size: 1024 * 1024 })

@@ -9,6 +9,7 @@ import type {
 } from '@agentclientprotocol/sdk/unstable'
 import { ModelError, type Access, type ModelErrorKind, type Verdict } from '@tapetree/agent'
 import type { ForeignRun, ForeignSteer } from '@tapetree/agent/foreign'
+import { RunStopped } from '@tapetree/agent/run'
 import { newId, type ToolUse, type Usage } from '@tapetree/session'
 import { settledWithin } from '@tapetree/session/util/deadline'
 import { AgentGone, cancelMs, type AgentConnection, type SteerOutcome, type TurnClient } from './agent-connection.ts'
@@ -91,6 +92,8 @@ const resultText = {
   stopped: 'Stopped by the user. It may have taken effect in part.',
   interrupted: 'Stopped because the user sent a new message. It may have taken effect in part.',
   unknown: 'Outcome unknown: the agent ended while this was running. It may have taken effect; it was not run again.',
+  limited:
+    'Outcome unknown: the run reached a limit while this was open. It may have taken effect; it was not run again.',
   unreported: 'Outcome unknown: the agent ended its turn without a result of this call.',
 }
 
@@ -137,6 +140,7 @@ export class AgentTurn implements TurnClient {
     } catch (error) {
       // A limit, a full disk or a lost session: the agent must not go on alone.
       if (isUnderWay) connection.abandon(sessionId, answer, run.clock)
+      if (error instanceof RunStopped) await this.#finishStopped()
       throw error
     } finally {
       detach()
@@ -371,8 +375,8 @@ export class AgentTurn implements TurnClient {
     this.#held = undefined
     if (!open || open.isLogged) return
     open.use = toolUseOf(open.call, open.use.id)
-    open.isLogged = true
     await this.#options.run.call(open.use)
+    open.isLogged = true
   }
 
   async #start(open: OpenCall): Promise<void> {
@@ -472,10 +476,17 @@ export class AgentTurn implements TurnClient {
     if (stopReason === 'cancelled') throw new ModelError('unknown', `${name} cancelled its turn.`)
   }
 
+  /** A limit has ended the run. What was said is kept, and calls in the log get a result. */
+  async #finishStopped(): Promise<void> {
+    await this.#options.run.endAnswer('length')
+    await this.#answerOpen(resultText.limited)
+  }
+
   async #answerOpen(content: string): Promise<void> {
     for (const open of this.#calls.values()) {
       if (open.isDone) continue
       open.isDone = true
+      if (!open.isLogged) continue
       await this.#options.run.answerCall(open.use, { content, isError: true }, this.#accessOf(open))
     }
     await this.#recordSteer()
