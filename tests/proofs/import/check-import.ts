@@ -244,36 +244,58 @@ export async function checkPrefix(specimen: Specimen, lines: readonly string[], 
   return problems
 }
 
-/** Rows of a database change: what was imported while a text or a call was half there must go on in the whole one. */
+/**
+ * Rows of a database change: what was imported while a text or some calls were half there must go on in the whole one. Each call has a
+ * twin that runs beside it.
+ */
 export async function checkGrowth(specimen: Specimen): Promise<string[]> {
+  const lines = specimen.lines.flatMap((line) => [line, ...twinOf(line)])
   const whole = memoryStore()
-  const { id } = await importInto(whole, specimen.found)
+  const { id } = await importInto(whole, withLines(specimen, lines))
   await using left = await whole.open(id)
-  const expected = await stateOf(left)
+  const expected = await goingOn(left)
   const problems: string[] = []
-  for (const [index, line] of specimen.lines.entries()) {
-    const half = halfOf(JSON.parse(line) as { data?: unknown })
-    if (half === undefined) continue
-    const parts = memoryStore()
-    await importInto(parts, withLines(specimen, [...specimen.lines.slice(0, index), JSON.stringify(half)]))
-    await importInto(parts, specimen.found)
-    await using right = await parts.open(id)
-    const found = await stateOf(right)
-    if (
-      JSON.stringify(found.about) !== JSON.stringify(expected.about) ||
-      [...expected.path].some((each) => !found.path.has(each))
-    )
-      problems.push(`after half of line ${index + 1} first, it goes on elsewhere`)
+  for (const index of lines.keys()) {
+    for (const count of [1, 2, 3]) {
+      const changing = lines.slice(index, index + count).map(halfOf)
+      if (changing.length < count || changing.every((half) => half === undefined)) continue
+      const parts = memoryStore()
+      const halves = changing.map((half, place) => half ?? lines[index + place] ?? '')
+      await importInto(parts, withLines(specimen, [...lines.slice(0, index), ...halves]))
+      await importInto(parts, withLines(specimen, lines))
+      await using right = await parts.open(id)
+      if ((await goingOn(right)) !== expected)
+        problems.push(`after half of line ${index + 1} and ${count - 1} more first, it goes on elsewhere`)
+    }
   }
   return problems
 }
 
-function halfOf(row: { data?: unknown }): object | undefined {
-  const data = (row.data ?? {}) as { type?: unknown; text?: unknown; state?: { status?: unknown } }
+/** What the path says, with the totals. */
+async function goingOn(session: Session): Promise<string> {
+  const { about, path, entries } = await stateOf(session)
+  const said = [...path].map((id) => {
+    const { message } = JSON.parse(entries.get(id) ?? '{}') as { message?: object }
+    return message && { ...message, usage: null }
+  })
+  return JSON.stringify([said, { ...about, leaf: null }])
+}
+
+function twinOf(line: string): string[] {
+  const row = JSON.parse(line) as { id: string; data?: { type?: unknown; callID?: unknown } }
+  if (row.data?.type !== 'tool') return []
+  return [
+    JSON.stringify({ ...row, id: `${row.id}twin`, data: { ...row.data, callID: `${String(row.data.callID)}twin` } }),
+  ]
+}
+
+function halfOf(line: string): string | undefined {
+  const row = JSON.parse(line) as { data?: unknown }
+  const data = (row.data ?? {}) as { type?: unknown; text?: unknown; state?: { status?: unknown; input?: unknown } }
   if (typeof data.text === 'string')
-    return { ...row, data: { ...data, text: data.text.slice(0, data.text.length / 2) } }
+    return JSON.stringify({ ...row, data: { ...data, text: data.text.slice(0, data.text.length / 2) } })
   if (data.type !== 'tool' || data.state?.status !== 'completed') return undefined
-  return { ...row, data: { ...data, state: { status: 'pending', input: {} } } }
+  return JSON.stringify({ ...row, data: { ...data, state: { status: 'running', input: data.state.input } } })
 }
 
 interface State {

@@ -27,6 +27,7 @@ const variations = {
   },
   'members have other types': (lines, draw) => changed(lines, draw, (value) => confused(value, draw) as Loose),
   'values are huge': (lines, draw) => changed(lines, draw, (value) => enlarged(value, draw) as Loose, 0.03),
+  'values are wide': (lines, draw) => changed(lines, draw, (value) => widened(value, draw) as Loose, 0.05),
   'values are deep': (lines, draw) =>
     changed(lines, draw, (value) => ({ ...value, deep: nested(draw.pick([10, 46, 47, 48, 60, 3000])) }), 0.05),
   'branches begin': (lines, draw) => {
@@ -97,6 +98,29 @@ function enlarged(value: unknown, draw: Draw): unknown {
     (each) => each in value && (isLoose(value[each]) || Array.isArray(value[each]) || typeof value[each] === 'string'),
   )
   return name === undefined ? value : { ...value, [name]: enlarged(value[name], draw) }
+}
+
+/** Many small values, which no store can move out of a line. */
+function widened(value: unknown, draw: Draw): unknown {
+  if (Array.isArray(value)) {
+    const [first] = value as unknown[]
+    const items = typeof first === 'object' || value.length === 0 ? manyBlocks(draw) : manyNumbers(draw)
+    return [...(value as unknown[]), ...items]
+  }
+  if (!isLoose(value)) return typeof value === 'string' && draw.chance(0.5) ? manyBlocks(draw) : value
+  const names = Object.keys(value).filter((name) => typeof value[name] === 'object' && value[name] !== null)
+  if (names.length === 0 || draw.chance(0.2)) return { ...value, many: manyNumbers(draw) }
+  const name = draw.pick(names)
+  return { ...value, [name]: widened(value[name], draw) }
+}
+
+function manyBlocks(draw: Draw): unknown[] {
+  const count = draw.pick([100, 700, 2000])
+  return Array.from({ length: count }, (_, index) => ({ type: 'text', text: `${index % 5} ${'word '.repeat(60)}` }))
+}
+
+function manyNumbers(draw: Draw): unknown[] {
+  return Array.from({ length: draw.pick([1000, 60_000]) }, (_, index) => index)
 }
 
 /** A second message in the place of one, with an id of its own. */

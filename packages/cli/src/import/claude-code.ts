@@ -431,11 +431,11 @@ function fileContent(attachment: Values): Content[] | undefined {
 /** What the first lines say about the session. Files of subagents are named after the agent. */
 export function claudeCodeSession(lines: readonly Values[], fileName: string): SourceSession | undefined {
   const agent = /^agent-(.+)\.jsonl$/.exec(fileName)?.[1]
-  const said = lines.find((line) => words(line['sessionId']) !== undefined)
-  if (!said) return undefined
-  const own = words(said['sessionId']) as string
-  const cwd = lines.map((line) => words(line['cwd'])).find((each) => each !== undefined)
   const stem = fileName.replace(/\.jsonl$/, '')
+  const said = lines.map((line) => words(line['sessionId'])).find((each) => each !== undefined)
+  const own = said ?? (uuid.test(stem) ? stem : undefined)
+  if (own === undefined) return undefined
+  const cwd = lines.map((line) => words(line['cwd'])).find((each) => each !== undefined)
   // A session that was resumed in older versions copied the lines of the other one, with its id.
   const id = agent === undefined ? (uuid.test(stem) ? stem : own) : `${own} ${agent}`
   return { id, ...(cwd !== undefined && { cwd }), ...(agent !== undefined && { parentId: own, subagent: true }) }

@@ -1,5 +1,5 @@
 import { SessionError, type Content, type Message, type Session, type SessionStore } from '@tapetree/session'
-import type { EntryDraft, RecordDraft } from '@tapetree/session/format'
+import type { DiskLine, EntryDraft, RecordDraft } from '@tapetree/session/format'
 import type { Redactor } from '@tapetree/agent/settings'
 import type { DropReason, Fate, FoundSession, MergeReason, NewLine, SourceReader } from './import-source.ts'
 import { hashOf } from './source-lines.ts'
@@ -112,18 +112,8 @@ class Outline {
     })
   }
 
-  /** The entries after which nothing comes, with their calls that have no result. */
-  openEnds(): { key: string; timestamp: string; calls: string[] }[] {
-    const ends = new Set(this.nodes.keys())
-    for (const { parent } of this.nodes.values()) if (parent !== null) ends.delete(parent)
-    return [...ends].flatMap((key) => {
-      const calls = this.#openCalls(key)
-      return calls.length === 0 ? [] : [{ key, timestamp: this.nodes.get(key)?.timestamp ?? '', calls }]
-    })
-  }
-
-  /** The calls on the way to an entry that have no result, up to the last message of the user. */
-  #openCalls(end: string): string[] {
+  /** The calls before an entry that have no result there, up to the last message of the user. */
+  openCalls(end: string): string[] {
     const answered = new Set<string>()
     const calls = new Set<string>()
     for (let node = this.nodes.get(end); node; node = node.parent === null ? undefined : this.nodes.get(node.parent)) {
@@ -200,6 +190,10 @@ class SessionImport {
   readonly #found: FoundSession
   readonly #outline: Outline
   readonly #options: ImportOptions
+  /** Of all lines that this import knows, by their keys. */
+  readonly #ids = new Map<string, string>()
+  /** Entries that are added again, at another place. */
+  readonly #moved = new Set<string>()
 
   constructor(id: string, { found, outline }: { found: FoundSession; outline: Outline }, options: ImportOptions) {
     this.#id = id
@@ -210,40 +204,75 @@ class SessionImport {
 
   /** Without a session, only counts. */
   async write(session: Session | undefined): Promise<{ added: number; closed: number }> {
-    const { ids: present, isMovedHere } = session
-      ? await readLog(session)
-      : { ids: new Set<string>(), isMovedHere: false }
-    const missing = new Set([...this.#outline.keys].filter((key) => !present.has(this.#idOf(key))))
-    const closings = this.#closings().filter(({ key }) => !present.has(this.#idOf(key)))
-    const closed = closings.reduce((sum, { draft }) => sum + contentOf(draft).length, 0)
+    const log: ReadLog = session ? await readLog(session) : { parents: new Map() }
+    const isMissing = (key: string): boolean => !log.parents.has(this.#idOf(key))
+    this.#identify(log.parents)
+    const missing = new Set([...this.#outline.keys].filter(isMissing))
+    const closings = this.#closings()
+    const newClosings = closings.filter(({ key }) => isMissing(key))
+    const closed = newClosings.reduce((sum, { draft }) => sum + contentOf(draft).length, 0)
     if (!session || this.#options.dryRun) return { added: missing.size, closed }
-    const leafBefore = session.leafId
-    if (missing.size + closings.length > 0) await session.loadTree()
-    if (!present.has(this.#idOf(originKey))) await this.#append(session, [this.#origin()])
-    if (missing.size > 0) await this.#appendMissing(session, missing)
-    await this.#append(session, closings)
-    // Who went back here stays there, until there is something new.
-    if (missing.size + closings.length > 0 || !isMovedHere) await this.#moveLeaf(session, leafBefore)
-    return { added: missing.size, closed }
+    const isNew = missing.size + newClosings.length > 0
+    if (isNew) await session.loadTree()
+    if (isMissing(originKey)) await this.#append(session, [this.#origin()])
+    const added = await this.#appendMissing(session, missing)
+    if (added < missing.size) return { added, closed: 0 }
+    await this.#append(session, newClosings)
+    const { place } = log
+    // Who goes on here stays there. Who only went back stays until there is something new.
+    if (place !== undefined && place !== null && !isImported(place)) await moveTo(session, place)
+    else if (isNew || place === undefined) {
+      await moveTo(session, this.#idOf(closings.at(-1)?.key ?? this.#outline.leaf ?? originKey))
+    }
+    return { added, closed }
   }
 
-  /** Reads the source again: what has been added to it in the meantime is left to the next import. */
-  async #appendMissing(session: Session, missing: ReadonlySet<string>): Promise<void> {
+  /** A source that was written again may have an entry at another place. It is added there, and so is what follows it. */
+  #identify(parents: ReadLog['parents']): void {
+    for (const key of this.#outline.keys) {
+      const id = idFrom(this.#id, key)
+      const node = this.#outline.nodes.get(key)
+      const known = parents.get(id)
+      const parent = node && this.#parentIdOf(node.parent)
+      if (parent === undefined || known === undefined || known === parent) this.#ids.set(key, id)
+      else {
+        this.#ids.set(key, idFrom(this.#id, key, parent))
+        this.#moved.add(key)
+      }
+    }
+  }
+
+  /**
+   * Reads the source again and returns how many lines were added. What has changed in it in the meantime is left to the next import, with
+   * all that follows.
+   */
+  async #appendMissing(session: Session, missing: ReadonlySet<string>): Promise<number> {
+    if (missing.size === 0) return 0
     const reader = sources[this.#found.source].reader(this.#found.session)
+    let added = 0
     let batch: NewLine[] = []
     let bytes = 0
-    for await (const { lines } of takenLines(this.#found, reader, this.#options.signal)) {
-      for (const line of lines) {
-        if (!missing.has(line.key)) continue
-        batch.push(line)
-        bytes += sizeOf(line)
-      }
-      if (batch.length < maxBatchLines && bytes < maxBatchBytes) continue
+    const flush = async (): Promise<void> => {
       await this.#append(session, batch)
+      added += batch.length
       batch = []
       bytes = 0
     }
-    await this.#append(session, batch)
+    for await (const { lines } of takenLines(this.#found, reader, this.#options.signal)) {
+      for (const line of lines) {
+        if (!missing.has(line.key)) continue
+        const { parent } = this.#outline.nodes.get(line.key) ?? line
+        if (parent !== line.parent) {
+          await flush()
+          return added
+        }
+        batch.push(line)
+        bytes += sizeOf(line)
+      }
+      if (batch.length >= maxBatchLines || bytes >= maxBatchBytes) await flush()
+    }
+    await flush()
+    return added
   }
 
   /** The first entry says where the session comes from. */
@@ -263,9 +292,10 @@ class SessionImport {
     if (lines.length === 0) return
     const drafts = []
     for (const { key, parent, timestamp, draft, names } of lines) {
-      const stored = await withBlobs(redacted(this.#named(draft, names), this.#options.redactor), session)
-      const parentId = key === originKey ? null : this.#idOf(parent ?? originKey)
-      drafts.push({ draft: { ...stored, id: this.#idOf(key) }, context: { parentId, timestamp } })
+      const spent = this.#moved.has(key) ? withoutUsage(draft) : draft
+      const stored = await withBlobs(redacted(this.#named(spent, names), this.#options.redactor), session)
+      const parentId = key === originKey ? null : this.#parentIdOf(parent)
+      drafts.push({ draft: { ...fitting(stored), id: this.#idOf(key) }, context: { parentId, timestamp } })
     }
     await session.appendAll(drafts)
   }
@@ -284,40 +314,38 @@ class SessionImport {
     return draft
   }
 
-  /** Results for calls that had none when the conversation, or a branch of it, stopped. */
+  /** Results for the calls that had none where the conversation stopped. */
   #closings(): NewLine[] {
+    const { leaf, nodes } = this.#outline
     const { title } = sources[this.#found.source]
     const said = `No result: ${title} stopped before this call had ended, or still ran it when the session was imported.`
-    return this.#outline.openEnds().map(({ key, timestamp, calls }) => {
-      const content = calls.map((toolUseId): Content => {
+    const lines: NewLine[] = []
+    const calls = leaf === null ? [] : this.#outline.openCalls(leaf)
+    for (let parent = leaf ?? originKey; calls.length > 0; parent = lines.at(-1)?.key ?? parent) {
+      const content = calls.splice(0, maxClosed).map((toolUseId): Content => {
         return { type: 'tool_result', toolResult: { toolUseId, isError: true, content: said } }
       })
       const draft: EntryDraft = { type: 'message', message: { role: 'tool', content } }
-      return { key: closingKey(key), parent: key, timestamp, draft }
-    })
+      const timestamp = nodes.get(leaf ?? originKey)?.timestamp ?? ''
+      lines.push({ key: `closed ${this.#moved.has(parent) ? this.#idOf(parent) : parent}`, parent, timestamp, draft })
+    }
+    return lines
   }
 
-  /** To where the source goes on, unless someone went on here. */
-  async #moveLeaf(session: Session, before: string | null): Promise<void> {
-    const { leaf } = this.#outline
-    const closing = leaf === null ? undefined : this.#closings().find(({ parent }) => parent === leaf)
-    const wanted = closing?.key ?? leaf ?? originKey
-    const target = before === null || isImported(before) ? this.#idOf(wanted) : before
-    if (session.leafId !== target) await session.branch(target)
+  #parentIdOf(parent: string | null): string {
+    return this.#idOf(parent ?? originKey)
   }
 
   #idOf(key: string): string {
-    return idFrom(this.#id, key)
+    return this.#ids.get(key) ?? idFrom(this.#id, key)
   }
 }
 
 const maxBatchLines = 256
 const maxBatchBytes = 8 * 2 ** 20
+/** Results in one line. */
+const maxClosed = 400
 const originKey = 'origin'
-
-function closingKey(key: string): string {
-  return `closed ${key}`
-}
 
 function sizeOf({ draft }: NewLine): number {
   return JSON.stringify(draft).length
@@ -327,21 +355,38 @@ function contentOf(draft: EntryDraft | RecordDraft): readonly Content[] {
   return draft.type === 'message' ? draft.message.content : []
 }
 
-/** The ids of all lines of a session, and whether its leaf was last moved by someone else than an import. */
-async function readLog(session: Session): Promise<{ ids: Set<string>; isMovedHere: boolean }> {
-  const ids = new Set<string>()
+interface ReadLog {
+  /** The entry before each one, by their ids; undefined for lines that are none. */
+  parents: Map<string, string | null | undefined>
+  /** Where someone went on or went to. Undefined if nobody did since the last import of something new. */
+  place?: string | null | undefined
+}
+
+async function readLog(session: Session): Promise<ReadLog> {
+  const log: ReadLog = { parents: new Map() }
   let isOfImport = false
-  let isMovedHere = false
   for await (const line of session.lines()) {
     if (line.type !== 'line') continue
-    const { id, type } = JSON.parse(line.text) as { id?: unknown; type?: unknown }
+    const { id, type, parent_id: parent, leaf } = JSON.parse(line.text) as Partial<DiskLine> & Place
     if (type === 'writer') isOfImport = false
-    if (type === 'leaf') isMovedHere = !isOfImport
+    if (type === 'leaf' && !isOfImport) log.place = leaf?.target_id
     if (typeof id !== 'string') continue
-    ids.add(id)
     isOfImport ||= isImported(id)
+    log.parents.set(id, parent)
+    if (parent === undefined || type === 'label' || type === 'session_info') continue
+    if (!isImported(id)) log.place = id
+    else if (log.place === null || (log.place !== undefined && isImported(log.place))) log.place = undefined
   }
-  return { ids, isMovedHere }
+  return log
+}
+
+interface Place {
+  parent_id?: string | null
+  leaf?: { target_id?: string | null }
+}
+
+async function moveTo(session: Session, target: string): Promise<void> {
+  if (session.leafId !== target) await session.branch(target)
 }
 
 /** Also for an entry that the source has no more, such as the beginning of a text that has grown: our own ids have version 7. */
@@ -412,3 +457,75 @@ async function withBlobs(draft: EntryDraft | RecordDraft, session: Session): Pro
   )
   return { ...draft, message }
 }
+
+/** An entry that is added again has counted already. */
+function withoutUsage(draft: EntryDraft | RecordDraft): EntryDraft | RecordDraft {
+  if (draft.type !== 'message' || !draft.message.usage) return draft
+  const { usage: _, ...message } = draft.message
+  return { ...draft, message }
+}
+
+/**
+ * The store moves long texts out of a line that is too long, but no lists and numbers. Those of a line with too many of them become one
+ * text.
+ */
+function fitting(draft: EntryDraft | RecordDraft): EntryDraft | RecordDraft {
+  if (isNarrow(draft, maxNarrowBytes)) return draft
+  if (draft.type === 'custom') return { ...draft, custom: { ...draft.custom, data: asText(draft.custom.data) } }
+  if (draft.type !== 'message') return draft
+  const message = { ...draft.message, content: joined(draft.message.content).map(narrowed) }
+  if (isNarrow(message, maxNarrowBytes)) return { ...draft, message }
+  // Thousands of calls in one answer, for example: no provider takes them.
+  return { type: 'custom', custom: { customType: 'import.message', data: asText(draft.message) } }
+}
+
+function narrowed(block: Content): Content {
+  if (isNarrow(block, maxBlockBytes)) return block
+  if (block.type === 'tool_use') return { ...block, toolUse: { ...block.toolUse, input: asText(block.toolUse.input) } }
+  if (block.type !== 'tool_result' || typeof block.toolResult.content === 'string') return block
+  return { ...block, toolResult: { ...block.toolResult, content: joined(block.toolResult.content) } }
+}
+
+/** Texts that follow each other become one. */
+function joined(content: readonly Content[]): Content[] {
+  const result: Content[] = []
+  let last: { content: string } | undefined
+  for (const block of content) {
+    if (block.type !== 'text' || block.text.providerMetadata) {
+      last = undefined
+      result.push(block)
+    } else if (last) last.content += `\n${block.text.content}`
+    else {
+      last = { content: block.text.content }
+      result.push({ type: 'text', text: last })
+    }
+  }
+  return result
+}
+
+function asText(value: unknown): { json: string } {
+  return { json: JSON.stringify(value) }
+}
+
+/** Whether it takes few bytes in a line once its long texts are elsewhere. */
+function isNarrow(value: unknown, limit: number): boolean {
+  if (JSON.stringify(value).length * 3 < limit) return true
+  let bytes = 0
+  JSON.stringify(value, (name, member: unknown) => {
+    bytes += Buffer.byteLength(name) + perMemberBytes + staying(member)
+    return bytes > limit ? undefined : member
+  })
+  return bytes <= limit
+}
+
+function staying(value: unknown): number {
+  if (typeof value === 'object' && value !== null) return 2
+  if (typeof value === 'string' && value.length > maxStayingBytes) return maxStayingBytes
+  return Math.min(maxStayingBytes, Buffer.byteLength(JSON.stringify(value ?? null)))
+}
+
+const maxNarrowBytes = 180_000
+const maxBlockBytes = 20_000
+const perMemberBytes = 4
+/** Of a text that is elsewhere, its beginning and its address stay. */
+const maxStayingBytes = 1500

@@ -1,10 +1,10 @@
-import { rmSync } from 'node:fs'
-import { copyFile, constants, mkdtemp, readdir, readFile, rm, stat } from 'node:fs/promises'
+import { rmSync, type Dirent } from 'node:fs'
+import { copyFile, constants, lstat, mkdtemp, readdir, readFile, rm, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
 import type { DatabaseSync } from 'node:sqlite'
 import type { Found } from './import-source.ts'
-import { sourceLineOfText, type SourceLine } from './source-lines.ts'
+import { maxLineBytes, sourceLineOfText, type SourceLine } from './source-lines.ts'
 import { inputOf, time, values, words, type Values } from './values.ts'
 
 /** A row as its reader expects it: which table, which id, and the data. */
@@ -75,8 +75,15 @@ async function* databaseLines(path: string, session: Values): AsyncGenerator<Sou
   for (const message of rows.filter((row) => !('message_id' in row))) {
     const messageId = String(message['id'])
     yield line({ table: 'message', id: messageId, data: inputOf(message['data']) })
+    yield* partsOf(messageId)
+    parts.delete(messageId)
+  }
+  // Without their messages nobody knows who said it.
+  for (const messageId of parts.keys()) yield* partsOf(messageId)
+
+  function* partsOf(messageId: unknown): Generator<SourceLine> {
     for (const part of parts.get(messageId) ?? []) {
-      yield line({ table: 'part', id: String(part['id']), message: messageId, data: inputOf(part['data']) })
+      yield line({ table: 'part', id: String(part['id']), message: String(messageId), data: inputOf(part['data']) })
     }
   }
 }
@@ -155,7 +162,8 @@ export async function* findInStorage(folder: string): AsyncGenerator<Found> {
     for (const file of await namesIn(join(sessions, project))) {
       if (!file.endsWith('.json')) continue
       const path = join(sessions, project, file)
-      const session = await jsonOf(path)
+      const read = await fileAt(path)
+      const session = read.type === 'read' ? read.value : undefined
       const id = words(session?.['id'])
       if (!session || id === undefined || !/^[\w-]+$/.test(id)) {
         yield { type: 'unusable', file: { source: 'opencode', path, reason: 'it does not tell which session it is' } }
@@ -184,48 +192,56 @@ export async function* findInStorage(folder: string): AsyncGenerator<Found> {
 
 async function* storageLines(folder: string, session: Values, id: string): AsyncGenerator<SourceLine> {
   let number = 0
-  const line = (row: Row): SourceLine => sourceLineOfText(JSON.stringify(row), (number += 1))
-  yield line({ table: 'session', id, data: session })
+  const line = (row: Row, file: SourceLine): SourceLine => {
+    number += 1
+    return file.type === 'read' ? sourceLineOfText(JSON.stringify(row), number) : { ...file, number }
+  }
+  yield line({ table: 'session', id, data: session }, { type: 'read', number: 0, hash: '', value: session })
   const messages = await rowsIn(join(folder, 'message', id))
   for (const message of messages.sort(byTime)) {
-    yield line({ table: 'message', id: message.id, data: message.data })
+    yield line({ table: 'message', id: message.id, data: dataOf(message) }, message.file)
     for (const part of await rowsIn(join(folder, 'part', message.id))) {
-      yield line({ table: 'part', id: part.id, message: message.id, data: part.data })
+      yield line({ table: 'part', id: part.id, message: message.id, data: dataOf(part) }, part.file)
     }
   }
 }
 
 interface StoredRow {
   id: string
-  data: Values
+  file: SourceLine
 }
 
 /** In the order of their ids, which rise with the time. */
 async function rowsIn(folder: string): Promise<StoredRow[]> {
   const rows: StoredRow[] = []
   for (const file of await namesIn(folder)) {
-    const data = file.endsWith('.json') ? await jsonOf(join(folder, file)) : undefined
-    if (data) rows.push({ id: file.slice(0, -'.json'.length), data })
+    if (file.endsWith('.json'))
+      rows.push({ id: file.slice(0, -'.json'.length), file: await fileAt(join(folder, file)) })
   }
   return rows
 }
 
+function dataOf({ file }: StoredRow): Values {
+  return file.type === 'read' ? file.value : {}
+}
+
 function byTime(left: StoredRow, right: StoredRow): number {
-  const at = ({ data }: StoredRow): number => Number(values(data['time'])['created']) || 0
+  const at = (row: StoredRow): number => Number(values(dataOf(row)['time'])['created']) || 0
   return at(left) - at(right) || (left.id < right.id ? -1 : 1)
 }
 
+/** Regular files and folders: links could lead anywhere. */
 async function namesIn(folder: string): Promise<string[]> {
-  const names = await readdir(folder).catch((): string[] => [])
+  const info = await lstat(folder).catch(() => undefined)
+  const entries = info?.isDirectory() ? await readdir(folder, { withFileTypes: true }).catch((): Dirent[] => []) : []
+  const names = entries.filter((entry) => entry.isFile() || entry.isDirectory()).map(({ name }) => name)
   return names.sort((left, right) => (left < right ? -1 : 1))
 }
 
-/** Undefined for what is not the JSON of an object, or too large for one message. */
-async function jsonOf(path: string): Promise<Values | undefined> {
-  const info = await stat(path).catch(() => undefined)
-  if (!info?.isFile() || info.size > maxFileBytes) return undefined
-  const line = sourceLineOfText(await readFile(path, 'utf8'), 1)
-  return line.type === 'read' ? line.value : undefined
+/** The object in a file, or why it cannot be read. */
+async function fileAt(path: string): Promise<SourceLine> {
+  const info = await lstat(path).catch(() => undefined)
+  if (info?.isFile() && info.size > maxLineBytes) return { type: 'unreadable', number: 0, reason: 'too-long' }
+  const text = info?.isFile() ? await readFile(path, 'utf8').catch(() => '') : ''
+  return sourceLineOfText(text, 0)
 }
-
-const maxFileBytes = 64 * 2 ** 20

@@ -68,6 +68,8 @@ export class PiReader implements SourceReader {
   /** The entry in which a line ended up. */
   readonly #entries = new Map<string, string | null>()
   readonly #seen = new Map<string, string>()
+  /** The entries of a session of the first version, whose lines are known by their numbers. */
+  readonly #numbered: (string | null)[] = [null]
 
   get leaf(): string | null {
     return this.#chain.tip
@@ -94,7 +96,7 @@ export class PiReader implements SourceReader {
     if (own !== undefined) {
       this.#entries.set(own, this.#chain.tip)
       this.#seen.set(own, line.hash)
-    }
+    } else this.#numbered.push(this.#chain.tip)
     return { kind, fate, lines: this.#chain.take() }
   }
 
@@ -188,7 +190,9 @@ export class PiReader implements SourceReader {
   #compact(value: Values, id: string): Fate {
     const summary = words(value['summary'])
     if (summary === undefined) return dropped('empty')
-    const wanted = this.#entries.get(String(value['firstKeptEntryId'])) ?? undefined
+    const { firstKeptEntryId: keptId, firstKeptEntryIndex: index } = value
+    const wanted =
+      this.#entries.get(String(keptId)) ?? this.#numbered[typeof index === 'number' ? index : -1] ?? undefined
     const firstKept = this.#onPath(wanted) ?? this.#custom(`${id} boundary`, { type: 'compaction' })
     const compaction = { summary, firstKeptEntryId: '', tokensBefore: count(value['tokensBefore']) ?? 0 }
     this.#chain.add(id, { type: 'compaction', compaction }, { names: { firstKept } })

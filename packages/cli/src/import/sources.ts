@@ -1,5 +1,5 @@
 import type { Dirent } from 'node:fs'
-import { open, readdir, readFile, stat } from 'node:fs/promises'
+import { lstat, open, readdir, readFile, stat } from 'node:fs/promises'
 import { basename, dirname, isAbsolute, join } from 'node:path'
 import { ClaudeCodeReader, claudeCodeLines, claudeCodeSession } from './claude-code.ts'
 import { CodexReader, codexLines, codexSession } from './codex.ts'
@@ -55,12 +55,14 @@ export const sources: Record<SourceName, Source> = {
     title: sourceTitles.codex,
     folders: ({ home, env }) => [absolute(env['CODEX_HOME'], join(home, '.codex'))],
     kinds: codexLines,
-    find: (folder) =>
-      findFiles('codex', folder, (path) => /^rollout-.*\.jsonl$/.test(basename(path)), [
-        'sessions',
-        'archived_sessions',
-      ]),
-    recognize: (path) => recognizeLines('codex', path, (line) => line['type'] === 'session_meta'),
+    find: (folder) => findFiles('codex', folder, isRollout, ['sessions', 'archived_sessions']),
+    // Its first versions wrote a header without a type.
+    recognize: (path) =>
+      recognizeLines(
+        'codex',
+        path,
+        (line) => line['type'] === 'session_meta' || (isRollout(path) && 'id' in line && 'timestamp' in line),
+      ),
     reader: () => new CodexReader(),
   },
   pi: {
@@ -148,8 +150,16 @@ async function recognizeLines(
   isOurs: (line: Values) => boolean,
 ): Promise<Found[] | undefined> {
   if (!/\.jsonl?$/.test(path)) return undefined
-  const { lines } = await headOf(path)
-  return lines.slice(0, 8).some(isOurs) ? [await foundIn(source, path)] : undefined
+  try {
+    const { lines } = await headOf(path)
+    return lines.some(isOurs) ? [await foundIn(source, path)] : undefined
+  } catch (error) {
+    return [unusable(source, path, error instanceof Error ? error.message : String(error))]
+  }
+}
+
+function isRollout(path: string): boolean {
+  return /^rollout-.*\.jsonl$/.test(basename(path))
 }
 
 async function foundIn(source: SourceName, path: string): Promise<Found> {
@@ -214,11 +224,16 @@ async function* wholeLines(path: string): AsyncGenerator<SourceLine> {
 async function geminiFolderOf(path: string): Promise<string | undefined> {
   for (let folder = dirname(path), up = 0; up < 4; folder = dirname(folder), up++) {
     if (basename(folder) !== 'chats') continue
-    const said = await readFile(join(dirname(folder), '.project_root'), 'utf8').catch(() => '')
+    const file = join(dirname(folder), '.project_root')
+    const info = await lstat(file).catch(() => undefined)
+    if (!info?.isFile() || info.size > maxPathBytes) return undefined
+    const said = await readFile(file, 'utf8').catch(() => '')
     return isAbsolute(said.trim()) ? said.trim() : undefined
   }
   return undefined
 }
+
+const maxPathBytes = 8192
 
 /** The session whose subagent wrote the file. */
 function geminiParentOf(path: string): string | undefined {
