@@ -1,9 +1,13 @@
 import fc from 'fast-check'
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { fromDisk } from '../line/codec.ts'
 import type { DiskLine, Line } from '../line/line.ts'
 import { text, type Content } from '../line/message.ts'
 import type { Session } from './session.ts'
+import { openFileStore } from '../stores/file/file-store.ts'
 import { memoryStore } from '../stores/memory/memory-store.ts'
 import { foldOfTranscript, emptyTranscript, reduceTranscript, type Transcript } from '../view/transcript.ts'
 
@@ -270,5 +274,24 @@ describe('a snapshot', () => {
     const { lines } = await session.snapshot({ entries: 1 })
     expect(lines.map((line) => line.seq)).toEqual([seq + 1, seq + 2, seq + 3])
     await session.close()
+  })
+
+  test('is made of a file by another program, also if a message there has no content', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'snapshot-'))
+    const lines = [
+      { type: 'session', version: 1, id: 's', timestamp: '', cwd: '/' },
+      { type: 'message', id: 'a', parent_id: null, message: { role: 'assistant' } },
+      { type: 'message', id: 'b', parent_id: 'a', message: { role: 'tool', content: [null, { type: 'tool_result' }] } },
+      { type: 'message', id: 'c', parent_id: 'b', message: { role: 'user', content: [text('go')] } },
+    ]
+    await mkdir(join(folder, 's'))
+    await writeFile(join(folder, 's', 'events.jsonl'), lines.map((line) => `${JSON.stringify(line)}\n`).join(''))
+    const store = openFileStore({ folder })
+    const session = await store.open('s', { readOnly: true })
+    const { lines: shown } = await session.snapshot({ entries: 50 })
+    expect(shown.map((line) => line.seq)).toEqual([2, 3, 4])
+    await session.close()
+    await store.close()
+    await rm(folder, { recursive: true })
   })
 })

@@ -1,3 +1,4 @@
+import { checkLine } from '../line/check-line.ts'
 import type { Line } from '../line/line.ts'
 
 /**
@@ -20,8 +21,9 @@ export class CallsAbove {
 
   /** Takes the lines of the path from the newest back. */
   goBackTo(line: Line): void {
-    if (line.type !== 'message') return
-    for (const block of line.message.content) {
+    const checked = checkLine(line)
+    if (checked.type !== 'message') return
+    for (const block of checked.message.content) {
       if (block.type === 'tool_use') this.#ids.delete(block.toolUse.id)
       else if (block.type === 'tool_result') this.#ids.add(block.toolResult.toolUseId)
     }
