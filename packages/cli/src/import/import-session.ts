@@ -295,7 +295,7 @@ class SessionImport {
       const spent = this.#moved.has(key) ? withoutUsage(draft) : draft
       const stored = await withBlobs(redacted(this.#named(spent, names), this.#options.redactor), session)
       const parentId = key === originKey ? null : this.#parentIdOf(parent)
-      drafts.push({ draft: { ...fitting(stored), id: this.#idOf(key) }, context: { parentId, timestamp } })
+      drafts.push({ draft: { ...stored, id: this.#idOf(key) }, context: { parentId, timestamp } })
     }
     await session.appendAll(drafts)
   }
@@ -464,68 +464,3 @@ function withoutUsage(draft: EntryDraft | RecordDraft): EntryDraft | RecordDraft
   const { usage: _, ...message } = draft.message
   return { ...draft, message }
 }
-
-/**
- * The store moves long texts out of a line that is too long, but no lists and numbers. Those of a line with too many of them become one
- * text.
- */
-function fitting(draft: EntryDraft | RecordDraft): EntryDraft | RecordDraft {
-  if (isNarrow(draft, maxNarrowBytes)) return draft
-  if (draft.type === 'custom') return { ...draft, custom: { ...draft.custom, data: asText(draft.custom.data) } }
-  if (draft.type !== 'message') return draft
-  const message = { ...draft.message, content: joined(draft.message.content).map(narrowed) }
-  if (isNarrow(message, maxNarrowBytes)) return { ...draft, message }
-  // Thousands of calls in one answer, for example: no provider takes them.
-  return { type: 'custom', custom: { customType: 'import.message', data: asText(draft.message) } }
-}
-
-function narrowed(block: Content): Content {
-  if (isNarrow(block, maxBlockBytes)) return block
-  if (block.type === 'tool_use') return { ...block, toolUse: { ...block.toolUse, input: asText(block.toolUse.input) } }
-  if (block.type !== 'tool_result' || typeof block.toolResult.content === 'string') return block
-  return { ...block, toolResult: { ...block.toolResult, content: joined(block.toolResult.content) } }
-}
-
-/** Texts that follow each other become one. */
-function joined(content: readonly Content[]): Content[] {
-  const result: Content[] = []
-  let last: { content: string } | undefined
-  for (const block of content) {
-    if (block.type !== 'text' || block.text.providerMetadata) {
-      last = undefined
-      result.push(block)
-    } else if (last) last.content += `\n${block.text.content}`
-    else {
-      last = { content: block.text.content }
-      result.push({ type: 'text', text: last })
-    }
-  }
-  return result
-}
-
-function asText(value: unknown): { json: string } {
-  return { json: JSON.stringify(value) }
-}
-
-/** Whether it takes few bytes in a line once its long texts are elsewhere. */
-function isNarrow(value: unknown, limit: number): boolean {
-  if (JSON.stringify(value).length * 3 < limit) return true
-  let bytes = 0
-  JSON.stringify(value, (name, member: unknown) => {
-    bytes += Buffer.byteLength(name) + perMemberBytes + staying(member)
-    return bytes > limit ? undefined : member
-  })
-  return bytes <= limit
-}
-
-function staying(value: unknown): number {
-  if (typeof value === 'object' && value !== null) return 2
-  if (typeof value === 'string' && value.length > maxStayingBytes) return maxStayingBytes
-  return Math.min(maxStayingBytes, Buffer.byteLength(JSON.stringify(value ?? null)))
-}
-
-const maxNarrowBytes = 180_000
-const maxBlockBytes = 20_000
-const perMemberBytes = 4
-/** Of a text that is elsewhere, its beginning and its address stay. */
-const maxStayingBytes = 1500

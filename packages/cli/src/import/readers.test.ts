@@ -205,7 +205,13 @@ test('a line with more small values than fit into a line of ours is kept, and wh
     claude('g', 'f', { role: 'user', content: 'And then?' }),
   ])
   const messages = await messagesOf(session)
-  expect(messages.map(({ role }) => role)).toEqual(['user', 'assistant', 'tool', 'user', 'user'])
+  expect(messages.map(({ role }) => role).filter((role) => role !== 'tool')).toEqual([
+    'user',
+    'assistant',
+    'user',
+    'assistant',
+    'user',
+  ])
   const whole = JSON.stringify(await session.getTree())
   for (const said of ['1499 word', '99998,99999', 'd2999', 'And then?']) expect(whole).toContain(said)
 })

@@ -79,12 +79,26 @@ function sourceLineOf(bytes: Buffer, number: number): SourceLine | undefined {
 
 /** The same for text that is known to be one line. */
 export function sourceLineOfText(text: string, number: number): SourceLine {
-  if (text.length > maxLineBytes) return { type: 'unreadable', number, reason: 'too-long' }
+  if (text.length > maxLineBytes || (text.length > maxValues && hasManyValues(text)))
+    return { type: 'unreadable', number, reason: 'too-long' }
   if (isDeep(text)) return { type: 'unreadable', number, reason: 'too-deep' }
   const value = parsed(text)
   if (!value) return { type: 'unreadable', number, reason: 'malformed' }
   return { type: 'read', number, hash: hashOf(text), value }
 }
+
+/** Our log could not read as many values again. */
+function hasManyValues(json: string): boolean {
+  let values = 0
+  for (let index = 0; index < json.length && values <= maxValues; index++) {
+    const code = json.charCodeAt(index)
+    if (code === 0x22) index = endOfString(json, index)
+    else if (code === 0x2c || code === 0x5b || code === 0x7b) values++
+  }
+  return values > maxValues
+}
+
+const maxValues = 2 ** 20
 
 export function hashOf(...parts: readonly string[]): string {
   const hash = createHash('sha256')

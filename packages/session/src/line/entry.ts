@@ -16,8 +16,10 @@ export interface LineBase {
 export interface MovedValue extends BlobReference {
   /** JSON pointer into the line on disk. */
   path: string
-  /** The blob holds the string as JSON, because it has lone surrogates that UTF-8 cannot encode. */
+  /** The blob holds JSON: a list, an object, or a string with lone surrogates, which UTF-8 cannot encode. */
   encoding?: 'json'
+  /** Blobs that a moved list or object refers to. */
+  holds?: BlobReference[]
 }
 
 export interface Cause {

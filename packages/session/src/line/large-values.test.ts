@@ -38,6 +38,34 @@ describe('large values', () => {
     expect(blobsOf(moved).toSorted()).toEqual([...blobs.kept.keys()].toSorted())
   })
 
+  test.each<[string, unknown]>([
+    ['numbers', { content: [{ input: { numbers: Array.from({ length: 100_000 }, (_, index) => index) } }] }],
+    [
+      'short texts',
+      { content: Array.from({ length: 3000 }, (_, index) => ({ text: `${index} ${'word '.repeat(30)}` })) },
+    ],
+    ['texts of middle size', { content: Array.from({ length: 900 }, (_, index) => `${index} ${'word '.repeat(300)}`) }],
+    ['members', { data: Object.fromEntries(Array.from({ length: 20_000 }, (_, index) => [`member ${index}`, index])) }],
+    ['two lists', { one: Array.from({ length: 50_000 }, () => 1234), two: Array.from({ length: 60_000 }, () => 5678) }],
+    ['a list and a text', { list: Array.from({ length: 50_000 }, () => 12_345), text: large('x') }],
+  ])('a line with many small values (%s) fits, and is restored unchanged', async (_, payload) => {
+    const blobs = new Blobs()
+    const line = lineOf({ role: 'user', ...(payload as object) })
+    const moved = await moveLargeValues(line, blobs)
+    expect(sizeOf(moved)).toBeLessThan(maxWrittenLineBytes)
+    expect(moved).toMatchObject({ message: { role: 'user' } })
+    expect(blobs.kept.size).toBeLessThan(3)
+    expect(await restoreLargeValues(moved, blobs)).toEqual(line)
+  })
+
+  test('blobs that a moved list refers to are still found', async () => {
+    const blobs = new Blobs()
+    const sha256 = 'a'.repeat(64)
+    const list = [{ sha256, size: 7 }, ...Array.from({ length: 100_000 }, (_, index) => index)]
+    const moved = await moveLargeValues(lineOf({ list }), blobs)
+    expect(blobsOf(moved).toSorted()).toEqual([...blobs.kept.keys(), sha256].toSorted())
+  })
+
   test('a line that fits is unchanged', async () => {
     const line = lineOf({ text: 'x'.repeat(1000) })
     expect(await moveLargeValues(line, new Blobs())).toEqual(line)
@@ -82,11 +110,18 @@ describe('large values', () => {
     expect(await restoreLargeValues({ ...untouched, blobs: 'text' }, blobs)).toEqual({ ...untouched, blobs: 'text' })
   })
 
-  test('a blob that is not a string is not restored', async () => {
+  test.each<[string, unknown]>([
+    ['{"role":"user"}', 'begins'],
+    ['"text"', []],
+    ['[1]', {}],
+    ['null', {}],
+    ['{"a":1}', []],
+    ['['.repeat(100_000), []],
+  ])('a blob of another kind (%.20s) is not restored', async (json, stays) => {
     const blobs = new Blobs()
-    const { sha256, size } = await blobs.putBlob(new TextEncoder().encode('{"role":"user"}'))
-    const line = { ...lineOf({ text: 'begins' }), blobs: [{ path: '/message/text', sha256, size, encoding: 'json' }] }
-    expect(await restoreLargeValues(line, blobs)).toEqual(lineOf({ text: 'begins' }))
+    const { sha256, size } = await blobs.putBlob(new TextEncoder().encode(json))
+    const line = { ...lineOf({ value: stays }), blobs: [{ path: '/message/value', sha256, size, encoding: 'json' }] }
+    expect(await restoreLargeValues(line, blobs)).toEqual(lineOf({ value: stays }))
   })
 
   test('the blobs of a line are found in messages, attempts and moved values, once each', () => {

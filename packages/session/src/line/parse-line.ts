@@ -166,7 +166,7 @@ function doubtAbout(line: Uint8Array): string | undefined {
 }
 
 /** Checks the limits on raw bytes: parsing ten million open brackets takes seconds and gigabytes. */
-function excessOf(line: Uint8Array): string | undefined {
+export function excessOf(line: Uint8Array, maxValues = maxLineValues): string | undefined {
   let depth = 0
   let values = 0
   for (let index = 0; index < line.length; index++) {
@@ -178,7 +178,7 @@ function excessOf(line: Uint8Array): string | undefined {
       values++
       if (++depth > maxNesting) return `nested deeper than ${maxNesting}`
     }
-    if (values > maxLineValues) return `more than ${maxLineValues} values`
+    if (values > maxValues) return `more than ${maxValues} values`
   }
   return undefined
 }

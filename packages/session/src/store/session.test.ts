@@ -195,10 +195,18 @@ describe('a failing store', () => {
     expect(await said(session)).toEqual(['user: kept', `user: ${'y'.repeat(300_000)}`])
   })
 
-  test('an entry with too many small values to move is rejected', async () => {
+  test('an entry with many small values is kept', async () => {
     const { session } = await sessionOn()
     const data = Object.fromEntries(Array.from({ length: 20_000 }, (_, index) => [`key ${index}`, index]))
-    await expect(session.appendCustomEntry('wide', data)).rejects.toMatchObject({ code: 'invalid-entry' })
+    const id = await session.appendCustomEntry('wide', data)
+    expect(await session.getEntry(id)).toMatchObject({ custom: { customType: 'wide', data } })
+  })
+
+  test('an entry whose payload itself has too many members for a line is rejected', async () => {
+    const { session } = await sessionOn()
+    const members = Object.fromEntries(Array.from({ length: 20_000 }, (_, index) => [`key ${index}`, index]))
+    const error = { kind: 'unknown', message: 'wide', ...members } as const
+    await expect(session.append({ type: 'error', error })).rejects.toMatchObject({ code: 'invalid-entry' })
     await user(session, 'goes on')
     expect(await said(session)).toEqual(['user: goes on'])
   })
