@@ -4,6 +4,7 @@ import { hasHidden, withoutHidden } from './foreign-text.ts'
 import type { McpLimits } from './limits.ts'
 import { CfWorkerJsonSchemaValidator } from '@modelcontextprotocol/client/validators/cf-worker'
 import { createContext, Script } from 'node:vm'
+import { isDeeperThan } from '../util/is-deeper-than.ts'
 
 /** A validated tool of a server, safe to show to a model. */
 export interface RemoteTool {
@@ -101,16 +102,6 @@ function visibleSchema(schema: Record<string, unknown>): Record<string, unknown>
   }
   const { $schema: _, ...visible } = seen({ properties: {}, ...schema }) as Record<string, unknown>
   return isVisible ? visible : undefined
-}
-
-/** Goes level by level, so that any depth is safe. */
-function isDeeperThan(depth: number, value: unknown): boolean {
-  let level = [value]
-  for (let reached = 0; reached <= depth; reached += 1) {
-    level = level.flatMap((each) => (typeof each === 'object' && each !== null ? Object.values(each) : []))
-    if (level.length === 0) return false
-  }
-  return true
 }
 
 function shownName(listed: unknown, index: number): string {

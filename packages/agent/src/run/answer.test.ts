@@ -58,7 +58,8 @@ describe('an answer', () => {
     expect(streamed.take({ type: 'tool_call', part: 0, callId: 'c', name: 'a', input: '{}' })).toBeUndefined()
   })
 
-  test.each(['{"a":', '[1]', '"text"', 'null', 'no JSON'])('a call with the input %s is incomplete', (input) => {
+  const deep = `{"a":${'['.repeat(60)}${']'.repeat(60)}}`
+  test.each(['{"a":', '[1]', '"text"', 'null', 'no JSON', deep])('a call with the input %s is incomplete', (input) => {
     expect(answerOf({ type: 'tool_call', part: 0, callId: 'c', name: 'a', input }).calls).toEqual([
       { id: 'c', name: 'a', input: {}, partialInput: input },
     ])

@@ -1,6 +1,7 @@
 import type { Content, ToolUse, Usage } from '@tapetree/session'
 import type { LiveText } from '@tapetree/session/view'
 import type { FinishReason, ModelPart, ProviderMetadata } from '../models/model.ts'
+import { isDeeperThan } from '../util/is-deeper-than.ts'
 
 type Block = TextBlock | CallBlock
 
@@ -19,6 +20,9 @@ interface CallBlock {
   isWhole: boolean
   providerMetadata?: ProviderMetadata
 }
+
+/** A line of the log is nested at most 64 levels deep, and some of these are its own. */
+const maxInputDepth = 48
 
 /** An answer while it is streamed. `item` is the id that its entry will have. */
 export class Answer {
@@ -153,14 +157,13 @@ function contentOf(block: Block): Content[] {
   }
 }
 
-/** The input of a call if it is a JSON object. An empty input means no arguments. */
+/** The input of a call if it is a JSON object that fits into a line of the log. An empty input means no arguments. */
 function parseInput(text: string): Record<string, unknown> | undefined {
   if (text.trim() === '') return {}
   try {
     const parsed: unknown = JSON.parse(text)
-    return typeof parsed === 'object' && parsed !== null && !Array.isArray(parsed)
-      ? (parsed as Record<string, unknown>)
-      : undefined
+    const isInput = typeof parsed === 'object' && parsed !== null && !Array.isArray(parsed)
+    return isInput && !isDeeperThan(maxInputDepth, parsed) ? (parsed as Record<string, unknown>) : undefined
   } catch {
     return undefined // incomplete or not JSON: the caller tells the model
   }

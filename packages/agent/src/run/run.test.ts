@@ -46,6 +46,29 @@ describe('a run', () => {
     ])
   })
 
+  test('runs a call whose input has more small values than fit into a line of the log', async () => {
+    const numbers = Array.from({ length: 60_000 }, (_, index) => index)
+    const sum = defineTool({
+      name: 'sum',
+      description: 'Adds.',
+      schema: z.object({ numbers: z.array(z.number()) }),
+      access: () => [],
+      run: async (input) => ({ content: `${input.numbers.length} numbers` }),
+    })
+    const model = scriptedModel(script().toolCall('1', 'sum', { numbers }).step().text('done'))
+    const agent = await TestAgent.open({ model, tools: [sum] })
+    expect(await agent.prompt('go')).toMatchObject({ outcome: 'completed' })
+    expect((await agent.path()).slice(2)).toEqual(['tool: 1 60000 numbers', 'assistant: done'])
+  })
+
+  test('a call whose input is nested too deeply for the log is sent back to the model', async () => {
+    const deep = (levels: number): object => (levels === 0 ? {} : { inner: deep(levels - 1) })
+    const model = scriptedModel(script().toolCall('1', 'a', deep(70)).step().text('done'))
+    const agent = await TestAgent.open({ model, tools: [tool('a')] })
+    expect(await agent.prompt('go')).toMatchObject({ outcome: 'completed' })
+    expect((await agent.path()).at(-1)).toBe('assistant: done')
+  })
+
   test('runs calls in order and continues until an answer has no calls', async () => {
     const order: string[] = []
     const a = tool('a', ({ callId }) => ({ content: `${order.push(callId)}` }))
