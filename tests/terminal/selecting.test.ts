@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import { call, say, sayAndWait } from '../peers/answers.ts'
 import { openChat, send, testHome } from './chat.ts'
+import { runCommand, startCommand } from './command.ts'
 import type { Terminal } from './terminal.ts'
 
 /** Where the text is on the screen, in cells. */
@@ -76,21 +77,17 @@ test('two clicks select a word and three a line, also outside the conversation',
   send(chat, 'Where?')
   await chat.waitFor('and then some.')
   await chat.waitFor('Enter sends')
-  const click = (place: { x: number; y: number }): void => {
-    mouse(chat, 'press', place)
-    mouse(chat, 'release', place)
-  }
   const place = placeOf(chat, 'src/main')
-  click(place)
-  click(place)
+  click(chat, place)
+  click(chat, place)
   await chat.waitFor(() => copied(chat) === 'packages/cli/src/main.ts')
-  click(place)
+  click(chat, place)
   await chat.waitFor(() => copied(chat) === 'See packages/cli/src/main.ts, and then some.')
   chat.type('unsent')
   await chat.waitFor('unsent')
   const typed = placeOf(chat, 'unsent')
-  click(typed)
-  click(typed)
+  click(chat, typed)
+  click(chat, typed)
   await chat.waitFor(() => copied(chat) === 'unsent')
   await chat.waitFor(() => marked(chat) === 'unsent')
 })
@@ -112,34 +109,67 @@ test('dragging to the edge scrolls, so that more can be selected than the screen
   expect(copied(chat)).toMatch(/Line 59\.\n\nL$/)
 })
 
+function click(chat: Terminal, place: { x: number; y: number }): void {
+  mouse(chat, 'press', place)
+  mouse(chat, 'release', place)
+}
+
+/** Opens the session with this prompt from the list. */
+async function goBack(chat: Terminal, prompt: string): Promise<void> {
+  chat.press('ctrl-s')
+  await chat.waitFor('Sessions of this folder')
+  chat.type(prompt)
+  await chat.waitFor(`› ${prompt}`)
+  chat.press('enter')
+}
+
 test('a click on the line of a subagent opens its session, while it works and later, also in the sidebar', async () => {
   const home = await testHome()
-  const task = { description: 'count the files', prompt: 'Count the files here.' }
+  const description = 'count the files'
+  const second = `Count the folders. ${'Count every one of them. '.repeat(20)}`
   home.provider.script(
-    call({ id: 'task-1', name: 'task', input: task }),
+    call({ id: 'task-1', name: 'task', input: { description, prompt: 'Count the files here.' } }),
     sayAndWait(['I am counting. '], 'go', ['There are none.']),
-    say('The helper found none.'),
+    call({ id: 'task-2', name: 'task', input: { description, prompt: second } }),
+    say('There are two.'),
+    say('The helpers have counted.'),
   )
   const chat = await openChat({ home, columns: 170 })
   send(chat, 'Send somebody to count')
   await chat.waitFor(/● task count the files · .* · \d+ message/)
-  click('task count the files')
+  click(chat, placeOf(chat, 'task count the files'))
   await chat.waitFor('> Count the files here.')
   home.provider.release('go')
   await chat.waitFor('There are none.')
-  chat.press('ctrl-s')
-  await chat.waitFor('Sessions of this folder')
-  chat.type('Send somebody')
-  await chat.waitFor('› Send somebody to count')
-  chat.press('enter')
-  await chat.waitFor('The helper found none.')
-  await chat.waitFor('✓ count the files')
-  click('✓ count the files')
-  await chat.waitFor('There are none.')
+  await goBack(chat, 'Send somebody to count')
+  await chat.waitFor('The helpers have counted.')
+  // The first of two with the same name.
+  click(chat, placeOf(chat, 'task count the files'))
+  await chat.waitFor('> Count the files here.')
+  await goBack(chat, 'Send somebody to count')
+  await chat.waitFor('The helpers have counted.')
+  await chat.waitFor(/✓ count the files[^]*✓ count the files/)
+  // The newest is the first in the sidebar.
+  click(chat, placeOf(chat, '✓ count the files'))
+  await chat.waitFor('> Count the folders.')
+})
 
-  function click(text: string): void {
-    const place = placeOf(chat, text)
-    mouse(chat, 'press', place)
-    mouse(chat, 'release', place)
-  }
+test('a click on the line of a subagent of a session on a server opens its session', async () => {
+  const home = await testHome()
+  const task = { description: 'count the files', prompt: 'Count the files here.' }
+  home.provider.script(
+    say('Here.'),
+    call({ id: 'task-1', name: 'task', input: task }),
+    say('There are none.'),
+    say('The helper found none.'),
+  )
+  expect(await runCommand({ home, args: ['run', 'Hello'] })).toMatchObject({ code: 0 })
+  await using server = startCommand({ home, args: ['serve', '--json', '--port', '0'] })
+  await server.untilSaid('}\n')
+  const { pairing_link: link } = JSON.parse(server.stdout) as { pairing_link: string }
+  const chat = await openChat({ home, args: ['attach', link, 'last'] })
+  send(chat, 'Send somebody to count')
+  await chat.waitFor('The helper found none.')
+  click(chat, placeOf(chat, 'task count the files'))
+  await chat.waitFor('> Count the files here.')
 })

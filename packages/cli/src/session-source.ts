@@ -2,6 +2,7 @@ import type { SessionHandle, Choice } from '@tapetree/client'
 import type { SearchHit, SessionInfo, SessionQuery } from '@tapetree/session'
 import type { Comparison } from '@tapetree/session/screen'
 import type { TreeNode } from '@tapetree/session/view'
+import { harmlessLine } from './text/harmless.ts'
 
 /**
  * What the chat needs beyond the session it shows: other sessions, models, files. Local sessions and servers each have an implementation,
@@ -36,9 +37,11 @@ export interface SessionSource {
 
 /** The commands of sessions that run in the background. */
 export interface BackgroundJobs {
+  /** Each call is a request to a server, which may limit their number. */
+  readonly isRemote?: true
   list(sessionId: string): Promise<BackgroundJob[]>
   /** The newest output; undefined if there is no such job. */
-  read(sessionId: string, jobId: string): Promise<{ job: BackgroundJob; text: string } | undefined>
+  read(sessionId: string, jobId: string): Promise<JobOutput | undefined>
   stop(sessionId: string, jobId: string): Promise<void>
 }
 
@@ -46,13 +49,21 @@ export interface BackgroundJob {
   id: string
   command: string
   startedAt: string
-  /** `exit code 1`, `stopped`; `running` while it runs. */
+  /** `exit code 1`, `stopped`; `running` while it runs. Harmless. */
   state: string
   isRunning: boolean
 }
 
-/** No more of the newest output of a job is read. */
-export const jobOutputBytes = 64 * 1024
+export interface JobOutput {
+  job: BackgroundJob
+  /** Not yet harmless. */
+  text: string
+  /** Whether older output was left out. */
+  isCut: boolean
+}
+
+/** No more of the newest output of a job is read: a screen shows some lines of it, and reads it again and again. */
+export const jobOutputBytes = 16 * 1024
 
 export interface OpenedSession {
   readonly handle: SessionHandle
@@ -118,7 +129,7 @@ interface KnownJob extends Pick<BackgroundJob, 'id' | 'command' | 'startedAt'> {
 /** A job of this machine or of a server, as the chat shows it. */
 export function backgroundJob({ id, command, startedAt, status, exit }: KnownJob): BackgroundJob {
   const state = status === 'ended' && exit ? exitText(exit) : status
-  return { id, command, startedAt, state, isRunning: status === 'running' }
+  return { id, command, startedAt, state: harmlessLine(state), isRunning: status === 'running' }
 }
 
 function exitText({ cause, code, signal }: NonNullable<KnownJob['exit']>): string {

@@ -80,7 +80,7 @@ function localJobs(folderOf: (sessionId: string) => Promise<string | undefined>)
     list: async (sessionId) => (await (await jobs()).list(await folderOf(sessionId))).map(backgroundJob),
     read: async (sessionId, jobId) => {
       const output = await (await jobs()).read(jobId, await folderOf(sessionId), { limitBytes: jobOutputBytes })
-      return output && { job: backgroundJob(output.job), text: output.text }
+      return output && { job: backgroundJob(output.job), text: output.text, isCut: output.isCut }
     },
     stop: async (sessionId, jobId) => void (await (await jobs()).stop(jobId, await folderOf(sessionId))),
   }

@@ -97,13 +97,14 @@ export function remoteSource({ address, where, window = 200, clientName }: Remot
 
 function remoteJobs(rest: RestClient): BackgroundJobs {
   return {
+    isRemote: true,
     list: async (sessionId) => (await rest.jobs(sessionId)).jobs.map(backgroundJob),
     read: async (sessionId, jobId) => {
       try {
-        const { job, output } = await rest.job(sessionId, jobId, { limit: jobOutputBytes })
-        return { job: backgroundJob(job), text: output }
+        const { job, output, isCut } = await rest.job(sessionId, jobId, { limit: jobOutputBytes })
+        return { job: backgroundJob(job), text: output, isCut }
       } catch (error) {
-        if (error instanceof ProblemError && error.status === 404) return undefined
+        if (error instanceof ProblemError && error.type === 'job-not-found') return undefined
         throw error
       }
     },

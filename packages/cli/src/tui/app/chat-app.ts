@@ -16,6 +16,7 @@ import { LoadedEntries } from '../chat/current-session.ts'
 import { PanelOpeners } from './panel-openers.ts'
 import { PanelPlace } from './panel-place.ts'
 import { LatePane } from './late-pane.ts'
+import type { ClickedPlace } from './mouse-selection.ts'
 import type { TranscriptPane } from './transcript-pane.ts'
 import { BlockedWrites } from '../chat/blocked-writes.ts'
 import { JobList } from '../chat/job-list.ts'
@@ -26,6 +27,7 @@ import { SessionLines } from './session-lines.ts'
 import { SlashCommands, type Look } from '../chat/slash-commands.ts'
 import { slashTable } from '../chat/slash-table.ts'
 import { Ticker } from '../chat/activities.ts'
+import type { ToolCallPart } from '@tapetree/session/view'
 import { isThemeName, isTrueColor, themeNames, type ThemeName } from '../theme.ts'
 import type { Remarks } from '../chat/remarks.ts'
 import type { SessionActions } from '../chat/session-actions.ts'
@@ -317,10 +319,7 @@ function assembleChat(options: ChatOptions, terminal: Terminal): ChatParts {
     footer: (width) => lines.footer(width),
     sidebar: (size) => lines.sidebar({ ...size, work: pane.work() }),
     copy: (text) => copyToTerminal(tui, text),
-    onClick: (row) => {
-      const subagent = lines.subagentIn(row)
-      if (subagent !== undefined) void actions.open(subagent)
-    },
+    clickAt: (place) => subagentClick(place, { session, actions, pane, lines }),
     onChange: draw,
     onInput: (data) => keys.press(data),
   })
@@ -329,6 +328,24 @@ function assembleChat(options: ChatOptions, terminal: Terminal): ChatParts {
     onTheme()
   }
   return { ...core, lines, appearance, setTheme, draft, tui, attention, drawing, screen, composer, openers, sender }
+}
+
+/** Opens the session of the subagent whose line is there. */
+function subagentClick(
+  { area, row }: ClickedPlace,
+  { session, actions, pane, lines }: Pick<ChatParts, 'session' | 'actions' | 'lines'> & { pane: TranscriptPane },
+): (() => void) | undefined {
+  if (area === 'side') {
+    const child = lines.subagentBeside(row)
+    return child === undefined ? undefined : () => void actions.open(child)
+  }
+  const { handle } = session
+  const task = pane.scrolling?.text?.taskAt(row)
+  const open = async (call: ToolCallPart): Promise<void> => {
+    const child = await lines.subagentOf(call)
+    if (child !== undefined && session.handle === handle) await actions.open(child)
+  }
+  return task && (() => void open(task))
 }
 
 /** Sends selected text to the clipboard of the terminal (OSC 52), and says so for a moment. */

@@ -11,7 +11,7 @@ import type { Activities } from '../chat/activities.ts'
 import type { Appearance } from './appearance.ts'
 import type { PanelPlace } from './panel-place.ts'
 import type { Remarks } from '../chat/remarks.ts'
-import { MouseSelection, type DrawnAreas } from './mouse-selection.ts'
+import { MouseSelection, type DrawnAreas, type MouseSelectionOptions } from './mouse-selection.ts'
 import type { TranscriptPane } from './transcript-pane.ts'
 import { padded } from '../../text/display-width.ts'
 
@@ -38,8 +38,8 @@ export interface ChatScreenOptions {
   sidebar: (size: { width: number; rows: number }) => readonly string[]
   /** Copies text that the user has selected with the mouse. */
   copy: (text: string) => void
-  /** A row of the conversation or of the sidebar was clicked, and nothing lies above them. */
-  onClick: (row: string) => void
+  /** What a click on a row of the conversation or of the sidebar does, while no panel is open. */
+  clickAt: MouseSelectionOptions['clickAt']
   onChange: () => void
   onInput: (data: string) => void
 }
@@ -61,10 +61,8 @@ export class ChatScreen implements Component {
   constructor(options: ChatScreenOptions) {
     this.#options = options
     const { pane, panels, copy, onChange } = options
-    const onClick = (row: string): void => {
-      if (!panels.current) options.onClick(row)
-    }
-    this.#selection = new MouseSelection({ scrolling: () => pane.scrolling, copy, onClick, onChange })
+    const clickAt: MouseSelectionOptions['clickAt'] = (place) => (panels.current ? undefined : options.clickAt(place))
+    this.#selection = new MouseSelection({ scrolling: () => pane.scrolling, copy, clickAt, onChange })
   }
 
   /** From now on draws only what stays in the scrollback. */

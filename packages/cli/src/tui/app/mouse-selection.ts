@@ -8,9 +8,15 @@ export interface MouseSelectionOptions {
   /** The conversation, if our screen scrolls it. */
   scrolling: () => Scrolling | undefined
   copy: (text: string) => void
-  /** A row of the conversation or of what is beside it was clicked, without colors. */
-  onClick: (row: string) => void
+  /** What a click there does; undefined if it does nothing. */
+  clickAt: (place: ClickedPlace) => (() => void) | undefined
   onChange: () => void
+}
+
+/** A row of the conversation in view, or of what is beside it. */
+export interface ClickedPlace {
+  area: 'pane' | 'side'
+  row: number
 }
 
 /** What a screen consists of. Its conversation scrolls; the other areas stand still, and a selection in them ends when they change. */
@@ -40,6 +46,8 @@ interface StillSelection {
 
 /** While the pointer is held at an edge, the conversation scrolls by a row each time. */
 const scrollEveryMs = 50
+/** How long a click may still become a double click. */
+const doubleClickMs = 500
 
 /**
  * Selects text with the mouse: by dragging, a word by two clicks, a line by three. In the conversation, the selection stays with its text.
@@ -51,6 +59,7 @@ export class MouseSelection {
   #drag: { area: Area; at: ScreenCell; anchor: TextCell | undefined; hasMoved: boolean } | undefined
   #still: StillSelection | undefined
   #scrolling: { timer: NodeJS.Timeout; pointer: ScreenCell } | undefined
+  #click: NodeJS.Timeout | undefined
 
   constructor(options: MouseSelectionOptions) {
     this.#options = options
@@ -77,7 +86,7 @@ export class MouseSelection {
       return { handled: true, render: true }
     }
     if (type !== 'click') return undefined
-    if (clickCount === 1) this.#options.onClick(this.#rowAt(at))
+    if (clickCount === 1) this.#clickLater(at)
     else {
       this.#selectAround(at, clickCount === 2 ? 'word' : 'line')
       this.#copy()
@@ -86,6 +95,7 @@ export class MouseSelection {
   }
 
   clear(): void {
+    clearTimeout(this.#click)
     this.#stop()
     this.#still = undefined
     this.#options.scrolling()?.text?.deselect()
@@ -111,6 +121,15 @@ export class MouseSelection {
     return area === 'main'
       ? { ...areas, main: marked }
       : { ...areas, side: areas.side && { ...areas.side, rows: marked } }
+  }
+
+  /** Another press, or a key, ends the wait. */
+  #clickLater(at: ScreenCell): void {
+    const area = this.#areaAt(at)
+    if (area === 'main') return
+    const row = area === 'pane' ? at.row - this.#areas.pane.top : at.row
+    const click = this.#options.clickAt({ area, row })
+    if (click) this.#click = setTimeout(click, doubleClickMs).unref()
   }
 
   #begin(at: ScreenCell): void {
@@ -207,12 +226,6 @@ export class MouseSelection {
     if (side && column >= side.column) return 'side'
     const hasText = this.#options.scrolling()?.text !== undefined
     return hasText && row >= pane.top && row < pane.top + pane.rows ? 'pane' : 'main'
-  }
-
-  #rowAt(at: ScreenCell): string {
-    const area = this.#areaAt(at)
-    if (area === 'pane') return this.#cellAt(at)?.text ?? ''
-    return area === 'side' ? plainRow(this.#rowsOf(area)[at.row] ?? '') : ''
   }
 
   #rowsOf(area: 'main' | 'side'): readonly string[] {

@@ -9,12 +9,11 @@ import { waitingLines } from '../views/waiting-lines.ts'
 import { statusLine } from '../views/status-line.ts'
 import type { Appearance } from './appearance.ts'
 import type { CurrentSession } from '../chat/current-session.ts'
-import type { Transcript, TreeNode } from '@tapetree/session/view'
-import { shownWords } from '../markdown/shown-text.ts'
+import type { ToolCallPart, Transcript, TreeNode } from '@tapetree/session/view'
 import { describeEntry } from '../../text/describe-entry.ts'
 import { JobFeed } from './job-feed.ts'
 import type { JobNews, TaskNews } from '../views/item-context.ts'
-import { sidebarLines, type NamedTask, type SessionWork } from '../views/sidebar.ts'
+import { sidebarRows, type NamedTask, type SessionWork, type SidebarRow } from '../views/sidebar.ts'
 
 export interface SessionLinesOptions {
   session: CurrentSession
@@ -35,6 +34,8 @@ export class SessionLines {
   readonly #subagents: Subagents
   readonly #jobs: JobFeed
   readonly #branch: GitBranch
+  /** As they were last drawn. */
+  #beside: readonly SidebarRow[] = []
 
   constructor(options: SessionLinesOptions) {
     this.#options = options
@@ -110,7 +111,7 @@ export class SessionLines {
     if (!handle) return Array.from({ length: rows }, () => '')
     const { transcript } = handle
     const own = handle.state('usage') ?? transcript.usage
-    return sidebarLines({
+    this.#beside = sidebarRows({
       name: transcript.name === '' ? undefined : transcript.name,
       folder: session.cwd,
       branch: this.#branch.of(session.localFolder),
@@ -125,6 +126,7 @@ export class SessionLines {
       width,
       rows,
     })
+    return this.#beside.map(({ text }) => text)
   }
 
   /** What the subagent with this description does, as far as it is known. */
@@ -142,9 +144,15 @@ export class SessionLines {
     this.#jobs.stop()
   }
 
-  /** The session of the subagent that this row of the screen is about. */
-  subagentIn(row: string): string | undefined {
-    return this.#subagents.idIn(row)
+  /** The session of the subagent that a call has started. Undefined unless exactly one fits: several may have the same task. */
+  async subagentOf(task: ToolCallPart): Promise<string | undefined> {
+    const { handle, cwd } = this.#options.session
+    return handle && this.#subagents.idOf(task, { sessionId: handle.sessionId, cwd })
+  }
+
+  /** The session of the subagent that a row of the sidebar is about. */
+  subagentBeside(row: number): string | undefined {
+    return this.#beside[row]?.subagentId
   }
 
   /** The name of a subagent, from the id of its session. */
@@ -200,10 +208,17 @@ interface SubagentsOptions {
   onChange: () => void
 }
 
+interface Parent {
+  sessionId: string
+  cwd: string | undefined
+}
+
 const askEveryMs = 2000
 /** An earlier subagent call has ended and its cost is known. */
 const recentItems = 20
 const listed = 500
+/** So much of the first message is in a list. */
+const listedText = 200
 /** The logs of this many running subagents are read. */
 const followed = 8
 
@@ -250,6 +265,7 @@ class Subagents {
   all(): NamedTask[] {
     return this.#children
       .map(({ id, name, status, cost, messageCount }) => ({
+        id,
         name,
         isRunning: status !== 'idle',
         text: 'starting',
@@ -260,17 +276,12 @@ class Subagents {
       .toReversed()
   }
 
-  /** By its line in the conversation, `● task Find the callers · …`, or in the sidebar, `● Find the callers`. A long name is cut there. */
-  idIn(row: string): string | undefined {
-    const [, words] = /^\S (?:task )?(.+)/.exec(row.trimEnd()) ?? []
-    if (words === undefined) return undefined
-    const cut = words.indexOf('…')
-    const isNamed = ({ name }: SessionInfo): boolean => {
-      const shown = shownWords(name)
-      if (shown === '') return false
-      return words === shown || words.startsWith(`${shown} · `) || (cut > 0 && shown.startsWith(words.slice(0, cut)))
-    }
-    return this.#children.findLast(isNamed)?.id
+  async idOf({ input: { description, prompt } }: ToolCallPart, parent: Parent): Promise<string | undefined> {
+    if (typeof prompt !== 'string') return undefined
+    const start = prompt.trim().slice(0, listedText)
+    const children = await this.#childrenOf(parent)
+    const [child, ...others] = children.filter(({ name, firstText }) => name === description && firstText === start)
+    return others.length === 0 ? child?.id : undefined
   }
 
   nameOf(sessionId: string): string | undefined {
@@ -290,12 +301,10 @@ class Subagents {
   }
 
   async #ask({ sessionId, transcript: { seq } }: SessionHandle, cwd: string | undefined): Promise<void> {
-    const { source, now, onChange } = this.#options
+    const { now, onChange } = this.#options
     this.#isAsking = true
     this.#asked = { seq, atMs: now() }
-    // If listing fails now, it is retried later.
-    const sessions = await source.list({ limit: listed, ...(cwd !== undefined && { cwd }) }).catch(() => [])
-    const own = sessions.filter(({ subagent, parentSession }) => subagent && parentSession === sessionId)
+    const own = await this.#childrenOf({ sessionId, cwd })
     const running = own.filter(({ status }) => status !== 'idle').slice(0, followed)
     const actions = await Promise.all(running.map(async ({ id }) => [id, await this.#actionOf(id)] as const))
     this.#isAsking = false
@@ -308,6 +317,13 @@ class Subagents {
       own.reduce((sum, each) => sum + each.cost, 0),
     )
     if (own.length > 0) onChange()
+  }
+
+  /** The newest first. If listing fails now, it is retried later. */
+  async #childrenOf({ sessionId, cwd }: Parent): Promise<SessionInfo[]> {
+    const query = { limit: listed, ...(cwd !== undefined && { cwd }) }
+    const sessions = await this.#options.source.list(query).catch(() => [])
+    return sessions.filter(({ subagent, parentSession }) => subagent && parentSession === sessionId)
   }
 
   /** Its newest call or text, and the tokens of all its answers. */

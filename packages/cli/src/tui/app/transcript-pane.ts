@@ -37,7 +37,7 @@ export interface Scrolling {
   readonly text: SelectableText | undefined
 }
 
-type SelectableText = Pick<TranscriptView, 'rowAt' | 'select' | 'deselect' | 'selectedText'>
+type SelectableText = Pick<TranscriptView, 'rowAt' | 'taskAt' | 'select' | 'deselect' | 'selectedText'>
 
 export function hasNothingToShow({ path, inFlight, lastError, damage }: Transcript): boolean {
   return path.items.length === 0 && inFlight.size === 0 && lastError === null && damage.lostLines === 0

@@ -1,4 +1,4 @@
-import type { BackgroundJob, SessionSource } from '../../session-source.ts'
+import type { BackgroundJob, JobOutput, SessionSource } from '../../session-source.ts'
 import { ageOf, counted } from '../../text/amounts.ts'
 import { harmless, harmlessLine } from '../../text/harmless.ts'
 import type { Activities } from './activities.ts'
@@ -38,15 +38,18 @@ export class JobList {
   }
 
   async #show(sessionId: string): Promise<void> {
-    const { source, remarks, activities, ask, now } = this.#options
+    const { source, session, remarks, activities, ask, now } = this.#options
+    const isShown = (): boolean => session.handle?.sessionId === sessionId
     const jobs = await activities.track('Reading jobs', source.jobs.list(sessionId))
+    if (!isShown()) return
     if (jobs.length === 0) return remarks.say('This session has no background jobs.')
     const chosen = jobs.length === 1 ? jobs[0] : await ask(jobsQuestion(jobs, now()))
     if (!chosen) return
     for (;;) {
       const output = await activities.track('Reading output', source.jobs.read(sessionId, chosen.id))
+      if (!isShown()) return
       if (!output) return remarks.warn('The job is gone.')
-      const answer = await ask(jobQuestion(output.job, output.text))
+      const answer = await ask(jobQuestion(output))
       if (answer === 'stop') await activities.track('Stopping the job', source.jobs.stop(sessionId, chosen.id))
       else if (answer !== 'again') return
     }
@@ -65,16 +68,14 @@ function jobsQuestion(jobs: readonly BackgroundJob[], now: number): Question<Bac
   }
 }
 
-function jobQuestion(job: BackgroundJob, output: string): Question<'stop' | 'again' | 'close'> {
-  const lines = harmless(output).trimEnd().split('\n')
+function jobQuestion({ job, text, isCut }: JobOutput): Question<'stop' | 'again' | 'close'> {
+  const lines = harmless(text).trimEnd().split('\n')
   const shown = lines.slice(-shownLines)
+  const hidden = lines.length - shown.length
+  const earlier = isCut ? 'earlier lines' : counted(hidden, 'earlier line')
   return {
     title: `${harmlessLine(job.command || job.id)}: ${job.state}`,
-    intro: [
-      ...(lines.length > shown.length ? [`… ${counted(lines.length - shown.length, 'earlier line')}`] : []),
-      ...shown,
-      '',
-    ],
+    intro: [...(hidden > 0 || isCut ? [`… ${earlier}`] : []), ...shown, ''],
     choices: [
       { value: 'close' as const, label: 'Close' },
       ...(job.isRunning

@@ -85,7 +85,11 @@ export class ScriptedSource implements SessionSource {
 
   readonly jobs: SessionSource['jobs'] = {
     list: async () => [...this.running.keys()].map((command) => this.#job(command)),
-    read: async (_sessionId, command) => ({ job: this.#job(command), text: this.running.get(command) ?? '' }),
+    read: async (_sessionId, command) => ({
+      job: this.#job(command),
+      text: this.running.get(command) ?? '',
+      isCut: false,
+    }),
     stop: async (_sessionId, command) => void this.calls.push(`stop ${command}`),
   }
 

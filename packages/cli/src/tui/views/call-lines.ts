@@ -17,7 +17,8 @@ export function callLines(call: ToolCallPart, context: ItemContext, width: numbe
   const { now = Date.now } = context
   const news = context.callNews?.(call.callId)
   const known = callOutcome(call, { isLive: context.isLive ?? false, news, now: now(), textOf: contentText })
-  const outcome = jobOutcome(known, jobNewsOf(call, context))
+  const job = jobNewsOf(call, context)
+  const outcome = jobOutcome(known, job)
   const change = changeOf(call, outcome, context)
   const head = headLines(call, outcome, { context, width, change })
   // The dialog shows what it asks about.
@@ -26,7 +27,7 @@ export function callLines(call: ToolCallPart, context: ItemContext, width: numbe
   return [
     ...head,
     ...proposedPlan(call, context, width),
-    ...indentedBody(bodyOf(call, outcome, context), { ...context, width }),
+    ...indentedBody({ ...bodyOf(call, outcome, context), isCut: job?.isCut ?? false }, { ...context, width }),
   ]
 }
 
@@ -79,6 +80,8 @@ export interface CallBody {
   hidden: number
   /** The position of the hidden lines. */
   hiddenAt: 'start' | 'end'
+  /** More is hidden than was counted. */
+  isCut?: boolean
 }
 
 export interface BodyPlace {
@@ -88,14 +91,16 @@ export interface BodyPlace {
 }
 
 /** Darker than an answer. While folded, even a very long line is short. */
-export function indentedBody({ lines, hidden, hiddenAt }: CallBody, { theme, isUnfolded, width }: BodyPlace): string[] {
+export function indentedBody(body: CallBody, { theme, isUnfolded, width }: BodyPlace): string[] {
+  const { lines, hidden, hiddenAt, isCut = false } = body
   const room = width - indent.length
   const short = isUnfolded ? lines : lines.map((line) => fitLine(line, room * foldedRows))
   const rows = short.flatMap((line) => wrapLine(line, room))
   const shown = rows.map((row) => indent + paint(row.map((span) => ({ style: theme.muted, ...span }))))
-  if (hidden === 0) return shown
+  if (hidden === 0 && !isCut) return shown
   const where = hiddenAt === 'start' ? 'above' : 'below'
-  const note = indent + theme.muted(fitText(`… ${counted(hidden, 'more line')} ${where}`, room))
+  const what = isCut ? 'more lines' : counted(hidden, 'more line')
+  const note = indent + theme.muted(fitText(`… ${what} ${where}`, room))
   return hiddenAt === 'start' ? [note, ...shown] : [...shown, note]
 }
 

@@ -46,6 +46,8 @@ export interface JobNews {
   isRunning: boolean
   /** Its newest output, not yet harmless. Undefined if it cannot be read: then the call says what it knew. */
   text: string | undefined
+  /** Whether older output was left out. */
+  isCut?: boolean
 }
 
 /** What a run did, for the line at its end. */

@@ -64,6 +64,8 @@ describe('calls', () => {
     const news = { state: 'running', isRunning: true, text: 'listening\n' }
     const jobNews = (id: string): typeof news | undefined => (id === 'job_1' ? news : undefined)
     expect(draw(talk, { jobNews })).toBe('\n● bash npm start · runs in the background\n  listening\n')
+    const cut = { ...news, isCut: true }
+    expect(draw(talk, { jobNews: () => cut })).toContain('\n  … more lines above\n  listening\n')
     const ended = { state: 'exit code 1', isRunning: false, text: 'out of memory\n' }
     expect(draw(talk, { jobNews: () => ended })).toBe(
       '\n✗ bash npm start · background job: exit code 1\n  out of memory\n',

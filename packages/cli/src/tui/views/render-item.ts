@@ -196,7 +196,32 @@ const foldedRows = 40
 
 /** An answer of the model: its parts in order, and how it ended if not normally. */
 function assistantLines(item: AssistantItem, context: ItemContext, width: number): string[] {
-  const lines: string[] = []
+  const lines = [...partBlocks(item, context, width)].flatMap((block) => block.lines)
+  const end = [...endLines(item, context, width), ...workedLines(context, width)]
+  return lines.length > 0 && end.length > 0 ? [...lines, '', ...end] : [...lines, ...end]
+}
+
+/** The call whose first line is this row of an answer. */
+export function callAtRow(
+  item: AssistantItem,
+  context: ItemContext,
+  { row, width }: { row: number; width: number },
+): ToolCallPart | undefined {
+  let start = 0
+  for (const { lines, call } of partBlocks(item, context, width)) {
+    if (start === row) return call
+    start += lines.length
+  }
+  return undefined
+}
+
+interface PartBlock {
+  lines: string[]
+  call?: ToolCallPart
+}
+
+/** The parts of an answer and the empty lines between them. */
+function* partBlocks(item: AssistantItem, context: ItemContext, width: number): Generator<PartBlock> {
   let before: AssistantPart['type'] | undefined
   for (const row of context.rows ?? groupItems([item]).rows) {
     if (row.type !== 'part' && row.type !== 'reads') continue
@@ -204,12 +229,10 @@ function assistantLines(item: AssistantItem, context: ItemContext, width: number
     const place = { item, context, width }
     const drawn = row.type === 'reads' ? readsLines(row.calls, place) : partLines(row.part, place)
     if (drawn.length === 0) continue
-    if (before && !(before === 'tool_call' && type === 'tool_call')) lines.push('')
-    for (const line of drawn) lines.push(line)
+    if (before && !(before === 'tool_call' && type === 'tool_call')) yield { lines: [''] }
+    yield { lines: drawn, ...(row.type === 'part' && row.part.type === 'tool_call' && { call: row.part }) }
     before = type
   }
-  const end = [...endLines(item, context, width), ...workedLines(context, width)]
-  return lines.length > 0 && end.length > 0 ? [...lines, '', ...end] : [...lines, ...end]
 }
 
 /** One line while folded: reasoning is long and rarely read. */

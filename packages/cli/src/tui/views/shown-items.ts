@@ -19,7 +19,7 @@ import { contentText } from '../../text/content-text.ts'
 import { jobNewsOf } from './call-lines.ts'
 import { errorLines, errorParts } from './error-lines.ts'
 import type { ItemContext, WorkedRun } from './item-context.ts'
-import { renderItem, noticeLines } from './render-item.ts'
+import { callAtRow, renderItem, noticeLines } from './render-item.ts'
 
 export interface ShownItemsOptions {
   theme: Theme
@@ -109,6 +109,17 @@ export class ShownItems {
     return lines
   }
 
+  /** The call of a subagent whose line is this row of a block. */
+  taskAt(index: number, { row, width }: { row: number; width: number }): ToolCallPart | undefined {
+    const item = this.#items[index]
+    if (item?.type !== 'assistant') return undefined
+    const context = this.#isLive(index)
+      ? this.#liveContext(item, { index, width })
+      : { ...this.#context(item.id), rows: this.#rowsAt(index) }
+    const call = callAtRow(item, context, { row, width })
+    return call?.name === 'task' ? call : undefined
+  }
+
   /** The height when it was last rendered; before that, the average of the others. */
   heightAt(index: number): number {
     return this.#heights[index] ?? Math.round(this.#measured.rows / Math.max(1, this.#measured.count))
@@ -184,16 +195,19 @@ export class ShownItems {
 
   /** Some of its calls are active: only those are rendered each time. */
   #liveLines(item: TranscriptItem, { index, width }: { index: number; width: number }): string[] {
-    const context = this.#context(item.id)
+    return spaced(renderItem(item, this.#liveContext(item, { index, width }))(width))
+  }
+
+  #liveContext({ id }: TranscriptItem, { index, width }: { index: number; width: number }): ItemContext {
+    const context = this.#context(id)
     const how = `part ${width} ${context.isUnfolded}`
-    const live: ItemContext = {
+    return {
       ...context,
       isLive: true,
       rows: this.#rowsAt(index),
       callNews: (callId) => this.#news.of(callId),
       remember: (part, draw) => this.#cache.get(part, how, draw),
     }
-    return spaced(renderItem(item, live)(width))
   }
 
   #tailLines(place: number, width: number): string[] {

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { displayWidth } from '../../text/display-width.ts'
 import { themeFor } from '../theme.ts'
-import { sidebarLines, type SidebarOptions } from './sidebar.ts'
+import { sidebarRows, type SidebarOptions } from './sidebar.ts'
 
 const theme = themeFor({ theme: 'dark', color: false })
 const nothing: SidebarOptions = {
@@ -18,6 +18,10 @@ const nothing: SidebarOptions = {
   theme,
   width: 34,
   rows: 40,
+}
+
+function sidebarLines(options: SidebarOptions): string[] {
+  return sidebarRows(options).map(({ text }) => text)
 }
 
 test('the sidebar shows what the session does and has done, and nothing that is not there', () => {
@@ -41,7 +45,9 @@ test('the sidebar shows what the session does and has done, and nothing that is 
         { command: 'npm test', state: 'exit code 1', isRunning: false },
       ],
     },
-    subagents: [{ name: 'Count', text: '[grep x]', isRunning: true, tokens: 2000, cost: 0.1, messageCount: 3 }],
+    subagents: [
+      { id: 'child', name: 'Count', text: '[grep x]', isRunning: true, tokens: 2000, cost: 0.1, messageCount: 3 },
+    ],
   })
   expect(`\n${lines.join('\n').trimEnd()}\n`).toBe(`
 Mend the parser

@@ -31,25 +31,39 @@ export interface SessionWork {
 }
 
 export interface NamedTask extends TaskNews {
+  /** Of its session. */
+  id: string
   name: string
   isRunning: boolean
 }
 
-/** Beside the conversation on a wide screen: what the session is doing, and what it has done. As many lines as there are rows. */
-export function sidebarLines(options: SidebarOptions): string[] {
+export interface SidebarRow {
+  text: string
+  /** The session of the subagent that the row is about. */
+  subagentId?: string
+}
+
+/** Beside the conversation on a wide screen: what the session is doing, and what it has done. As many as there are rows. */
+export function sidebarRows(options: SidebarOptions): SidebarRow[] {
   const { rows } = options
   const sections = [
-    headOf(options),
-    contextOf(options),
-    tasksOf(options),
-    filesOf(options),
+    plain(headOf(options)),
+    plain(contextOf(options)),
+    plain(tasksOf(options)),
+    plain(filesOf(options)),
     subagentsOf(options),
-    jobsOf(options),
+    plain(jobsOf(options)),
   ]
-  const lines = sections.filter((section) => section.length > 0).flatMap((section) => [...section, ''])
-  const more = lines.length > rows ? [options.theme.muted('…')] : []
-  const shown = [...lines.slice(0, rows - more.length), ...more]
-  return Array.from({ length: rows }, (_, row) => shown[row] ?? '')
+  const all = sections.filter((section) => section.length > 0).flatMap((section) => [...section, empty])
+  const more = all.length > rows ? [{ text: options.theme.muted('…') }] : []
+  const shown = [...all.slice(0, rows - more.length), ...more]
+  return Array.from({ length: rows }, (_, row) => shown[row] ?? empty)
+}
+
+const empty: SidebarRow = { text: '' }
+
+function plain(lines: readonly string[]): SidebarRow[] {
+  return lines.map((text) => ({ text }))
 }
 
 /** Each list shows this many; the rest is counted. */
@@ -115,20 +129,20 @@ function endOf(path: string, room: number): string {
   return displayWidth(name) + 2 <= room ? `…/${name}` : fitText(name, room)
 }
 
-function subagentsOf({ subagents, theme, width }: SidebarOptions): string[] {
+function subagentsOf({ subagents, theme, width }: SidebarOptions): SidebarRow[] {
   if (subagents.length === 0) return []
-  const rows = subagents.slice(0, most).flatMap(({ name, text, isRunning, tokens, cost }) => {
+  const rows = subagents.slice(0, most).flatMap(({ id, name, text, isRunning, tokens, cost }) => {
     const used = [tokens ? `${tokenText(tokens)} tokens` : '', cost > 0 ? costText(cost) : '']
       .filter(Boolean)
       .join(' · ')
     const sign = isRunning ? theme.accent('●') : theme.success('✓')
     const below = [isRunning ? shownWords(text) : '', used].filter((each) => each !== '').join(' · ')
     return [
-      `${sign} ${fitText(shownWords(name), width - 2)}`,
-      ...(below === '' ? [] : [theme.muted(`  ${fitText(below, width - 2)}`)]),
+      { text: `${sign} ${fitText(shownWords(name), width - 2)}`, subagentId: id },
+      ...(below === '' ? [] : [{ text: theme.muted(`  ${fitText(below, width - 2)}`), subagentId: id }]),
     ]
   })
-  return [theme.heading('Subagents'), ...rows, ...moreOf(subagents.length, 'subagent', theme)]
+  return [{ text: theme.heading('Subagents') }, ...rows, ...plain(moreOf(subagents.length, 'subagent', theme))]
 }
 
 function jobsOf({ work: { jobs }, theme, width }: SidebarOptions): string[] {

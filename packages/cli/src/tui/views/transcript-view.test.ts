@@ -37,6 +37,30 @@ function talkOf(count: number, options: { after?: number } = {}): Talk {
   return talk
 }
 
+test('a row of the screen knows the call of a subagent whose line is drawn there', () => {
+  const task = (id: string): ReturnType<typeof call> => call(id, 'task', { description: 'count' })
+  const talk = new Talk().user('task count').assistant('- task count', task('a'), call('b', 'bash'), task('c'))
+  const view = show(talk.result('a', 'task count').result('c', 'done').user('Thanks'), { rows: 20 })
+  const tasks = screen(view).map((row, index) => [row, view.taskAt(index)?.callId])
+  expect(tasks.filter(([, id]) => id !== undefined)).toEqual([
+    ['✓ task count', 'a'],
+    ['✓ task count', 'c'],
+  ])
+})
+
+test('the prompt that is drawn over the line of a subagent is not that line', () => {
+  const talk = new Talk()
+    .user('Count')
+    .assistant(call('a', 'task', { description: 'count' }))
+    .result('a', 'done')
+  for (let number = 1; number <= 10; number++) talk.assistant(`answer ${number}`)
+  const view = show(talk, { rows: 8 })
+  view.showItem('e2')
+  expect([screen(view)[0], view.taskAt(0)]).toEqual(['> Count', undefined])
+  view.scrollBy(-1)
+  expect([screen(view)[1], view.taskAt(1)?.callId]).toEqual(['✓ task count', 'a'])
+})
+
 describe('scrolling', () => {
   test('the end is followed until the user scrolls up, and then the position is kept', () => {
     const talk = talkOf(5)

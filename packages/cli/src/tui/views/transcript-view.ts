@@ -1,6 +1,12 @@
 import { truncateToWidth, type Component } from '@earendil-works/pi-tui'
 import { callArgument } from '@tapetree/session/screen'
-import { emptyTranscript, type Transcript, type AssistantPart, type TranscriptItem } from '@tapetree/session/view'
+import {
+  emptyTranscript,
+  type Transcript,
+  type AssistantPart,
+  type ToolCallPart,
+  type TranscriptItem,
+} from '@tapetree/session/view'
 import type { Theme } from '../theme.ts'
 import { ShownItems, type ShownItemsOptions } from './shown-items.ts'
 import { contentText } from '../../text/content-text.ts'
@@ -128,18 +134,21 @@ export class TranscriptView implements Component {
 
   /** What is drawn in a row of the window; at its edge if the row is outside, or empty. */
   rowAt(windowRow: number): TextRow | undefined {
-    let { index, row } = this.#scroll.place(this.#window)
-    let left = Math.min(Math.max(0, windowRow), this.#window.rows - 1)
-    for (; index < this.#shown.count; index++, row = 0) {
-      const lines = this.#linesAt(index)
-      if (row + left < lines.length) return this.#rowOf(index, row + left)
-      left -= lines.length - row
-    }
-    for (index--; index >= 0; index--) {
+    const place = this.#placeAt(Math.min(Math.max(0, windowRow), this.#window.rows - 1))
+    if (place) return this.#rowOf(place.index, place.row)
+    for (let index = this.#shown.count - 1; index >= 0; index--) {
       const last = this.#linesAt(index).length - 1
       if (last >= 0) return this.#rowOf(index, last)
     }
     return undefined
+  }
+
+  /** The call of a subagent whose line is drawn in a row of the window. */
+  taskAt(windowRow: number): ToolCallPart | undefined {
+    // The prompt is drawn over the first row.
+    if (windowRow === 0 && this.#promptAbove() !== undefined) return undefined
+    const place = this.#placeAt(windowRow)
+    return place && this.#shown.taskAt(place.index, { row: place.row, width: this.#window.width })
   }
 
   /** Selects the text between two cells, both included, in any order. It stays selected where it moves, and until it changes. */
@@ -196,6 +205,18 @@ export class TranscriptView implements Component {
       return this.#visibleLines()
     }
     return lines
+  }
+
+  /** Undefined below the last row. */
+  #placeAt(windowRow: number): Place | undefined {
+    let { index, row } = this.#scroll.place(this.#window)
+    let left = windowRow
+    for (; index < this.#shown.count; index++, row = 0) {
+      const lines = this.#linesAt(index)
+      if (row + left < lines.length) return { index, row: row + left }
+      left -= lines.length - row
+    }
+    return undefined
   }
 
   #linesAt(index: number): readonly string[] {
