@@ -62,7 +62,7 @@ describe('a run', () => {
   })
 
   test('a call whose input is nested too deeply for the log is sent back to the model', async () => {
-    const deep = (levels: number): object => (levels === 0 ? {} : { inner: deep(levels - 1) })
+    const deep = (levels: number): Record<string, unknown> => (levels === 0 ? {} : { inner: deep(levels - 1) })
     const model = scriptedModel(script().toolCall('1', 'a', deep(70)).step().text('done'))
     const agent = await TestAgent.open({ model, tools: [tool('a')] })
     expect(await agent.prompt('go')).toMatchObject({ outcome: 'completed' })
