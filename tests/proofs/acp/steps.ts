@@ -19,6 +19,8 @@ export type Step =
   /** For ever; ignores a cancel. */
   | { do: 'hang' }
   | { do: 'flood'; count: number; size: number }
+  /** What does not fit into one line of the log: the input of a call, a plan, or an answer in many parts. */
+  | { do: 'bulky'; kind: (typeof bulks)[number]; id: string }
   /** Says on after a cancel, before it ends the turn. */
   | { do: 'linger' }
   | { do: 'noise'; kind: (typeof noises)[number] }
@@ -30,6 +32,8 @@ export type Step =
   | { do: 'refuse' }
   /** Ends as `kill -9` does, maybe in the middle of a message. */
   | { do: 'die'; inMessage: boolean }
+
+const bulks = ['deep', 'wide', 'plan', 'parts'] as const
 
 /** Messages that the protocol does not allow, or that are about something that does not exist. */
 const noises = [
@@ -101,6 +105,7 @@ export function randomSteps(random: () => number, { number, calm }: { number: nu
     [1, () => ({ do: 'linger' })],
     [1, () => ({ do: 'late', when: any(['now', 'soon'] as const) })],
     [2, () => ({ do: 'noise', kind: any(noises) })],
+    [0.3, () => ({ do: 'bulky', kind: any(bulks), id: id() })],
     [0.6, () => ({ do: 'flood', count: 50 + int(800), size: 10 + int(2000) })],
     ...(calm
       ? []

@@ -119,6 +119,8 @@ class Turn {
           if (count % 20 === 0) await this.#breathe()
         }
         return this.#say('agent_message_chunk')
+      case 'bulky':
+        return this.#bulky(step)
       case 'linger':
         this.#lingers = true
         return undefined
@@ -162,6 +164,42 @@ class Turn {
       status,
       content: [{ type: 'content', content: { type: 'text', text } }],
     })
+  }
+
+  async #bulky({ kind, id: toolCallId }: Extract<Step, { do: 'bulky' }>): Promise<void> {
+    const call = (rawInput: unknown): void =>
+      this.#tell({
+        sessionUpdate: 'tool_call',
+        toolCallId,
+        title: 'Bulky',
+        kind: 'other',
+        rawInput,
+        status: 'completed',
+      })
+    switch (kind) {
+      case 'deep':
+        call(JSON.parse(`${'{"in":'.repeat(100)}1${'}'.repeat(100)}`))
+        break
+      case 'wide':
+        call({ numbers: Array.from({ length: 50_000 }, (_, index) => index) })
+        break
+      case 'plan': {
+        const entry = { content: 'x'.repeat(1000), status: 'pending', priority: 'low' }
+        this.#tell({ sessionUpdate: 'plan', entries: Array.from({ length: 200 }, () => entry) })
+        break
+      }
+      case 'parts':
+        for (let count = 0; count < 250 && !this.isCancelled; count++) {
+          this.#tell(content('agent_thought_chunk', '€'.repeat(170)))
+          this.#tell(content('agent_message_chunk', '€'.repeat(170)))
+          if (count % 20 === 0) await this.#breathe()
+        }
+        break
+      default:
+        kind satisfies never
+    }
+    this.#say('agent_message_chunk')
+    return this.#breathe()
   }
 
   async #ask(toolCallId: string): Promise<void> {

@@ -13,7 +13,7 @@ export interface ForeignAgent {
   readonly name: string
   /**
    * Works on the messages at the end of the path until it has nothing more to do. Throws a `ModelError` if it failed: `network` is retried
-   * after a pause. After an abort it throws the reason of the signal.
+   * after a pause, a few times in a row until the agent has ended a turn. After an abort it throws the reason of the signal.
    */
   work(run: ForeignRun): Promise<void>
 }
@@ -49,7 +49,7 @@ export interface ForeignRun {
   say(kind: 'text' | 'reasoning', text: string): Promise<void>
   /** Ends the current answer with a call. Its result must follow before the turn ends. */
   call(call: ToolUse): Promise<void>
-  /** Ends the current answer, if there is one. */
+  /** Ends the current answer, if there is one. With a reason other than `pause`, the agent has ended its turn. */
   endAnswer(stopReason: string, usage?: Usage): Promise<void>
   /** Keeps the current answer beside the path, because it was cut off. */
   failAnswer(error: { kind: string; message: string }): Promise<void>
@@ -57,8 +57,8 @@ export interface ForeignRun {
   startCall(call: ToolUse, access: readonly Access[]): Promise<void>
   /** The result of a call. Withdraws its questions. */
   answerCall(call: ToolUse, output: ToolOutput, access: readonly Access[]): Promise<void>
-  /** Live output of a call, for observers. `off` is its offset in what was shown before. */
-  showOutput(call: ToolUse, off: number, text: string): void
+  /** More live output of a call, for observers. */
+  showOutput(call: ToolUse, text: string): void
   append(draft: EntryDraft | RecordDraft): Promise<void>
   /** Asks the gate of the session. Aborting the signal withdraws the question. */
   admit(call: Omit<GateCall, 'runId'>, signal: AbortSignal): Promise<Verdict>
@@ -66,7 +66,7 @@ export interface ForeignRun {
   readFile(path: string, signal: AbortSignal): Promise<string>
   /** Writes a file with our tool, if the gate allows it. Rejects with a sentence. */
   writeFile(path: string, content: string, signal: AbortSignal): Promise<void>
-  /** Starts a command with our tool, if the gate allows it. Rejects with a sentence. Aborting the signal stops the command. */
+  /** Starts a command with our tool, if the gate allows it. Rejects with a sentence. */
   startCommand(command: string, options: ForeignCommandOptions): Promise<ForeignCommand>
   /** Calls the listener for each new steer, and at once if one is waiting. */
   onSteer(listener: () => void): () => void
@@ -88,6 +88,9 @@ export interface ForeignSteer {
 export interface ForeignCommandOptions {
   /** Absolute. */
   cwd: string
+  /** Withdraws the question whether the command may start. */
+  asking: AbortSignal
+  /** Stops the command, unless the reason is `SessionSuspended`. */
   signal: AbortSignal
   onOutput: (text: string) => void
 }

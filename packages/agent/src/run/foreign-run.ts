@@ -27,12 +27,14 @@ import type { OpenRun } from './open-run.ts'
 import { positionOf } from './position.ts'
 import { deliverSteers } from './request.ts'
 import type { SteerPolicy } from './run-settings.ts'
-import { toolContextOf } from './tool-calls.ts'
+import { asOwner, toolContextOf } from './tool-calls.ts'
 import { answerCall, resultText } from './tool-results.ts'
 
-/** Longer answers become several entries. */
-const maxAnswerLength = 128 * 1024
-/** An agent that says more in one turn is stopped. */
+/** Longer answers become several entries: their bytes in a line of the log, not counting the last part, which may move to a blob. */
+const maxAnswerBytes = 128 * 1024
+/** What a part has besides its text. */
+const partBytes = 64
+/** An agent that says more in one turn, with its calls, is stopped. */
 const maxTurnLength = 16 * 1024 * 1024
 
 const maxFileBytes = 10 * 1024 * 1024
@@ -45,7 +47,11 @@ export class OpenForeignRun implements ForeignRun {
   readonly #open: OpenRun
   readonly #foreign: Foreign
   readonly #calls = new Map<string, ToolUse>()
+  /** Of the calls with live output. Each redacts its output as a whole: a key may arrive in two pieces. */
+  readonly #shown = new Map<string, ToolContext>()
   #answer: OpenAnswer | undefined
+  /** The agent has ended a turn, and did not die in it. */
+  hasEndedTurn = false
   #turnLength = 0
 
   constructor(open: OpenRun, foreign: Foreign) {
@@ -107,23 +113,24 @@ export class OpenForeignRun implements ForeignRun {
   }
 
   async say(kind: 'text' | 'reasoning', text: string): Promise<void> {
-    this.#turnLength += text.length
-    if (this.#turnLength > maxTurnLength) {
-      throw new RunStopped('flood', `The agent said more than ${maxTurnLength} characters in one turn.`)
-    }
-    if (this.#answer && this.#answer.length > maxAnswerLength) await this.endAnswer('pause')
+    this.#count(text.length)
+    if (this.#answer && this.#answer.bytes > maxAnswerBytes) await this.endAnswer('pause')
     this.#answer ??= new OpenAnswer(this.#open)
     this.#answer.say(kind, text)
   }
 
   async call(call: ToolUse): Promise<void> {
     this.#open.spend('call')
+    const bytes = bytesOf(call)
+    this.#count(bytes)
+    if (this.#answer && this.#answer.bytes + bytes > maxAnswerBytes) await this.endAnswer('pause')
     this.#answer ??= new OpenAnswer(this.#open)
     this.#calls.set(call.id, call)
     await this.#append([...this.#answer.end(), { type: 'tool_use', toolUse: call }], { stopReason: 'tool-calls' })
   }
 
   async endAnswer(stopReason: string, usage?: Usage): Promise<void> {
+    if (stopReason !== 'pause') this.hasEndedTurn = true
     const content = this.#answer?.end() ?? []
     if (content.length > 0) return this.#append(content, { stopReason, ...(usage && { usage }) })
     await this.#forgetAnswer()
@@ -155,10 +162,10 @@ export class OpenForeignRun implements ForeignRun {
     diagnostics?.afterCall(access)
   }
 
-  showOutput(call: ToolUse, off: number, text: string): void {
-    const { observe, redactor } = this.#open.deps
-    const shown = redactor ? redactor.text(text) : text
-    observe({ type: 'delta', item: call.id, part: 0, kind: 'tool_output', off, text: shown, run: this.runId })
+  showOutput(call: ToolUse, text: string): void {
+    const context = this.#shown.get(call.id) ?? toolContextOf(this.#open, call, this.signal)
+    this.#shown.set(call.id, context)
+    context.observe(text)
   }
 
   async append(draft: EntryDraft | RecordDraft): Promise<void> {
@@ -185,21 +192,24 @@ export class OpenForeignRun implements ForeignRun {
   async writeFile(path: string, content: string, signal: AbortSignal): Promise<void> {
     const tool = this.#open.tools.get('write')
     if (!tool) throw new Error('Files cannot be written in this permission mode.')
-    const { checked, context } = await this.#checked(tool, { path, content }, { signal, cwd: this.cwd })
+    const { checked, context } = await this.#checked(tool, { path, content }, { asking: signal, signal, cwd: this.cwd })
     const { runId } = this
     const { access } = checked
     await this.#open.deps.files?.beforeCall({ runId, callId: context.callId, access })
-    const output = await checked.run(context)
+    const output = await asOwner(this.#open, () => checked.run(context))
     this.#open.deps.files?.afterCall({ runId, callId: context.callId, access })
     if (output.isError) throw new Error(textOf(output))
   }
 
-  async startCommand(command: string, { cwd, signal, onOutput }: ForeignCommandOptions): Promise<ForeignCommand> {
+  async startCommand(
+    command: string,
+    { cwd, asking, signal, onOutput }: ForeignCommandOptions,
+  ): Promise<ForeignCommand> {
     const tool = this.#foreign.terminal
-    const { checked, context } = await this.#checked(tool, { command }, { signal, cwd })
+    const { checked, context } = await this.#checked(tool, { command }, { asking, signal, cwd })
     const observed = { ...context, observe: onOutput }
     const start = (await checked.start?.(observed)) ?? {}
-    const run = checked.run(observed)
+    const run = asOwner(this.#open, () => checked.run(observed))
     const done = run.then(({ exitCode }) => (exitCode === undefined ? {} : { exitCode }))
     const over = run.catch(() => undefined).then(() => checked.settled?.(start, observed))
     over.catch(() => undefined)
@@ -229,6 +239,12 @@ export class OpenForeignRun implements ForeignRun {
     return deliverSteers(this.#open)
   }
 
+  #count(length: number): void {
+    this.#turnLength += length
+    if (this.#turnLength <= maxTurnLength) return
+    throw new RunStopped('flood', `The agent said more than ${maxTurnLength} characters in one turn.`)
+  }
+
   async #append(content: Content[], more: Partial<Message>): Promise<void> {
     const { name: model } = this.#foreign.agent
     const { item: id } = this.#answer ?? { item: newId() }
@@ -254,6 +270,7 @@ export class OpenForeignRun implements ForeignRun {
   async #answerCall(call: ToolUse, output: ToolOutput): Promise<void> {
     await answerCall(call, output, this.#open)
     this.#calls.delete(call.id)
+    this.#shown.delete(call.id)
   }
 
   /** A call of ours for the agent. */
@@ -264,12 +281,12 @@ export class OpenForeignRun implements ForeignRun {
   async #checked(
     tool: Tool,
     input: ToolUse['input'],
-    { signal, cwd }: { signal: AbortSignal; cwd: string },
+    { asking, signal, cwd }: { asking: AbortSignal; signal: AbortSignal; cwd: string },
   ): Promise<{ checked: Exclude<ReturnType<Tool['check']>, string>; context: ToolContext }> {
     const call = this.#own(tool.name, input)
     const checked = tool.check(input, { cwd })
     if (typeof checked === 'string') throw new Error(checked)
-    const { box } = await this.#permit(call, { access: checked.access, readOnly: tool.readOnly }, signal)
+    const { box } = await this.#permit(call, { access: checked.access, readOnly: tool.readOnly }, asking)
     const context = { ...toolContextOf(this.#open, call, signal), cwd, ...(box && { box }) }
     return { checked, context }
   }
@@ -302,6 +319,11 @@ function textOf({ content }: ToolOutput): string {
   return content.flatMap((block) => (block.type === 'text' ? [block.text.content] : [])).join('\n')
 }
 
+/** In a line of the log. */
+function bytesOf(value: unknown): number {
+  return Buffer.byteLength(JSON.stringify(value))
+}
+
 /** An answer while it is streamed. */
 class OpenAnswer {
   readonly item = newId()
@@ -310,7 +332,7 @@ class OpenAnswer {
   readonly #redacted: ReturnType<NonNullable<OpenRun['deps']['redactor']>['stream']>[] = []
   #part = -1
   #kind: 'text' | 'reasoning' | undefined
-  length = 0
+  bytes = 0
 
   constructor(open: OpenRun) {
     this.#open = open
@@ -322,8 +344,9 @@ class OpenAnswer {
       this.#flush()
       this.#kind = kind
       this.#part++
+      this.bytes += partBytes
     }
-    this.length += text.length
+    this.bytes += bytesOf(text)
     const { redactor } = this.#open.deps
     if (!redactor) return this.#take(text)
     this.#redacted[0] ??= redactor.stream()

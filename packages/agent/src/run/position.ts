@@ -57,7 +57,9 @@ class Backwards {
     const { role, content } = entry.message
     for (const block of content) if (block.type === 'tool_result') this.#answered.add(block.toolResult.toolUseId)
     if (role === 'tool') return undefined
-    if (this.#foreign && (role !== 'assistant' || entry.message.api !== foreignApi)) return this.#foreign
+    const isOfForeign = role === 'assistant' && entry.message.api === foreignApi
+    // The user may run commands during a run: they do not end the answers of the agent.
+    if (this.#foreign && !isOfForeign) return role === 'user' || role === 'assistant' ? this.#foreign : undefined
     if (role !== 'assistant') {
       this.#hasSpoken = true
       return undefined
@@ -65,7 +67,7 @@ class Backwards {
     const openCalls = content.flatMap((block): ToolUse[] =>
       block.type === 'tool_use' && !this.#answered.has(block.toolUse.id) ? [block.toolUse] : [],
     )
-    if (entry.message.api === foreignApi) return this.#takeForeign(entry, openCalls)
+    if (isOfForeign) return this.#takeForeign(entry, openCalls)
     const isStopped = !this.#hasSpoken && entry.message.stopReason === 'aborted'
     if (openCalls.length > 0) return { openCalls, isSettled: false, entry, isStopped }
     const isLastWord = !this.#hasSpoken && this.#answered.size === 0

@@ -160,16 +160,19 @@ async function work(open: OpenRun, plan: ResumePlan | undefined): Promise<RunEnd
   const history: RecoveryHistory = { retries: 0, wasCompacted: false, hasFallback, random: 0 }
   let headBefore = open.head
   for (;;) {
+    const { foreign } = deps
+    const foreignRun = foreign && new OpenForeignRun(open, foreign)
     try {
       await settle()
-      const { foreign } = deps
-      await (foreign ? foreign.agent.work(new OpenForeignRun(open, foreign)) : turnsUntilSettled(open))
+      await (foreignRun ? foreign.agent.work(foreignRun) : turnsUntilSettled(open))
       return { runId, outcome: 'completed' }
     } catch (error) {
       if (signal.aborted) return { runId, outcome: 'aborted' }
       if (error instanceof RunStopped) return failed(runId, error.reason, error.message)
       if (!(error instanceof ModelError)) throw error
-      if (open.head !== headBefore) Object.assign(history, { retries: 0, wasCompacted: false })
+      // Calls alone are no progress of a foreign agent: it may die each time it starts one.
+      const hasProgressed = foreignRun ? foreignRun.hasEndedTurn : open.head !== headBefore
+      if (hasProgressed) Object.assign(history, { retries: 0, wasCompacted: false })
       const givenUp = await recover(error, open, history)
       if (givenUp !== undefined)
         return signal.aborted ? { runId, outcome: 'aborted' } : failed(runId, error.kind, givenUp)

@@ -157,11 +157,16 @@ async function startCall(
   }
   const toolStart = { runId, callId: call.id, name: call.name, ...start, ...changed }
   await open.append({ type: 'tool_start', toolStart })
-  await finishCall(call, { tool, checked, start }, open, async (toolContext) => {
-    // This process may have been paused since the line was durable. Nothing may be awaited after the last check.
-    for (let unsure; (unsure = open.deps.session.confirmOwner());) await unsure
-    return checked.run({ ...toolContext, ...(box && { box }) })
-  })
+  await finishCall(call, { tool, checked, start }, open, (toolContext) =>
+    asOwner(open, () => checked.run({ ...toolContext, ...(box && { box }) })),
+  )
+}
+
+/** Does work that must not happen twice. This process may have been paused before, so that another one owns the session: rejects then. */
+export async function asOwner<T>({ deps }: OpenRun, work: () => Promise<T>): Promise<T> {
+  // Nothing may be awaited after the last check.
+  for (let unsure; (unsure = deps.session.confirmOwner());) await unsure
+  return work()
 }
 
 interface StartedCall {

@@ -1,6 +1,6 @@
 import type { ServerFrame } from '@tapetree/client/protocol'
 import { memoryStore } from '@tapetree/session'
-import { mkdtemp, readFile, realpath, rm } from 'node:fs/promises'
+import { mkdtemp, readFile, realpath, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
@@ -295,6 +295,23 @@ test('a call that runs may finish before the agent gets a steer', async () => {
   expect(log.indexOf('user', 1)).toBeGreaterThan(log.indexOf('result: "done"'))
   expect(log.slice(-2)).toEqual(['assistant: Otherwise.', 'run_end completed'])
 })
+
+test.each(['none', 'steer'] as const)(
+  'a steer that is removed before it is given does not end the turn (%s)',
+  async (features) => {
+    const live = await open({ features })
+    const calling = call('1', { status: 'in_progress' })
+    const ended = change('1', { status: 'completed', ...shows('done') })
+    const until: AgentStep = { do: 'run', command: 'while [ ! -e go ]; do sleep 0.1; done' }
+    await prompt(live, calling, until, ended, { do: 'run', command: 'sleep 0.3' }, say('Whole.'))
+    await vi.waitFor(async () => expect(await logOf(live)).toContain('tool_start'), patiently)
+    await live.perform('s', 'me', { op: 'steer', args: { text: 'Never mind.' } })
+    const id = live.session.nextWaiting('steer')?.id
+    expect(await live.perform('r', 'me', { op: 'queue.remove', args: { id } })).toMatchObject({ ok: true })
+    await writeFile(join(folder, 'go'), '')
+    expect((await idle(live)).slice(-3)).toEqual(['result: "done"', 'assistant: [0: ]Whole.', 'run_end completed'])
+  },
+)
 
 test('a second client sees the same lines and the text in flight, and the slash commands of the agent', async () => {
   const live = await open()

@@ -4,13 +4,13 @@ import { memoryStore, type SessionStore } from '@tapetree/session'
 import { openFileStore } from '@tapetree/session/stores/file'
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtemp, realpath, rm } from 'node:fs/promises'
+import { mkdtemp, readFile, realpath, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import type { LiveSession } from '../live/live-session.ts'
-import { call, change, die, hang, say, shows, steps, wait, type AgentStep } from './testing/agent-steps.ts'
+import { call, change, die, hang, say, shows, steps, think, wait, type AgentStep } from './testing/agent-steps.ts'
 import { foreignSessions, logOf, promptsOf, type ForeignSessionsOptions } from './testing/foreign-sessions.ts'
 
 /** Allows for a busy machine. */
@@ -322,3 +322,90 @@ test('output that is no message does not end a turn; a message without an end do
   await prompt(live, call('1', { status: 'completed' }), { do: 'garbage', text: 'x', times: 17 * 1024 * 1024 }, wait)
   expect((await idle(live)).slice(-2)).toEqual([expect.stringMatching(continued), 'run_end completed'])
 })
+
+const nested = (levels: number): object => (levels === 0 ? {} : { inner: nested(levels - 1) })
+
+test.each([
+  ['nested deeply', nested(100)],
+  ['many numbers', { numbers: Array.from({ length: 60_000 }, (_, index) => index) }],
+  ['many short texts', { texts: Array.from({ length: 400 }, () => 'x'.repeat(900)) }],
+  ['a long key', { ['x'.repeat(300_000)]: 1 }],
+])('an input that does not fit into a line of the log is recorded as its JSON: %s', async (_, rawInput) => {
+  const { live } = await serve()
+  await prompt(live, say('I call.'), call('1', { rawInput, status: 'completed' }), say('Done.'))
+  const expected = { title: 'Call 1', json: JSON.stringify(rawInput) }
+  expect((await idle(live)).slice(-4)).toEqual([
+    'tool_start',
+    'result: "(no output)"',
+    'assistant: Done.',
+    'run_end completed',
+  ])
+  expect(await inputsOf(live)).toEqual([expected])
+})
+
+async function inputsOf({ session }: LiveSession): Promise<unknown[]> {
+  const { messages } = await session.getContext()
+  const blocks = messages.flatMap(({ message }) => message.content)
+  return blocks.flatMap((block) => (block.type === 'tool_use' ? [block.toolUse.input] : []))
+}
+
+test('an input with one large text stays as it is', async () => {
+  const { live } = await serve()
+  const rawInput = { path: 'a.txt', content: 'x'.repeat(500_000), lines: { first: 1 } }
+  await prompt(live, call('1', { rawInput, status: 'completed' }))
+  await idle(live)
+  expect(await inputsOf(live)).toEqual([{ title: 'Call 1', ...rawInput }])
+})
+
+test('a call and the long answer before it fit into lines of the log', async () => {
+  const { live } = await serve()
+  const parts = Array.from({ length: 140 }, (_, index) => (index % 2 ? say : think)('x'.repeat(900)))
+  const rawInput = { texts: Array.from({ length: 68 }, () => 'x'.repeat(900)) }
+  await prompt(live, ...parts, call('1', { rawInput, status: 'completed' }))
+  expect((await idle(live)).at(-1)).toBe('run_end completed')
+  expect(await inputsOf(live)).toEqual([{ title: 'Call 1', ...rawInput }])
+})
+
+test.each([
+  ['many', 6000, 'x'],
+  ['escaped', 600, '\u0001'.repeat(160)],
+])('an answer in alternating parts becomes several entries: %s', async (_, count, text) => {
+  const { live } = await serve()
+  await prompt(live, ...Array.from({ length: count }, (__, index) => (index % 2 ? say : think)(text)))
+  const log = await idle(live)
+  expect(log.filter((line) => /^(assistant|thought): /.test(line))).toHaveLength(count)
+  expect(log.at(-1)).toBe('run_end completed')
+})
+
+test.each([
+  ['x', 1000],
+  ['\u0001', 400],
+])('a plan that is too long is cut (%j)', async (character, length) => {
+  const { live } = await serve()
+  const entries = Array.from({ length: 200 }, () => ({ content: character.repeat(length), status: 'pending' }))
+  await prompt(live, { do: 'update', update: { sessionUpdate: 'plan', entries } })
+  expect((await idle(live)).at(-1)).toBe('run_end completed')
+  expect(live.session.plan).toHaveLength(100)
+  expect(live.session.plan?.[0]?.text).toBe(`${character.repeat(299)}…`)
+})
+
+test('a command in a terminal ends with the server', async () => {
+  // Commands of a session in memory end with it anyway.
+  store = openFileStore({ folder: join(folder, 'sessions') })
+  cleanUps.push(() => store.close())
+  const { live, close } = await serve()
+  const pidFile = join(folder, 'pid')
+  await prompt(live, { do: 'run', command: `echo $$ > ${pidFile}; exec sleep 600` })
+  const pid = await vi.waitFor(async () => Number((await readFile(pidFile, 'utf8')) || expect.fail()), patiently)
+  cleanUps.push(() => isRunning(pid) && process.kill(pid, 'SIGKILL'))
+  await close()
+  await vi.waitFor(() => expect(isRunning(pid)).toBe(false), { timeout: 5000 })
+})
+
+function isRunning(pid: number): boolean {
+  try {
+    return process.kill(pid, 0)
+  } catch {
+    return false
+  }
+}

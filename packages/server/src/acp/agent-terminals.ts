@@ -5,6 +5,7 @@ import type {
 } from '@agentclientprotocol/sdk/unstable'
 import type { ForeignRun } from '@tapetree/agent/foreign'
 import { newId } from '@tapetree/session'
+import { settledWithin } from '@tapetree/session/util/deadline'
 import { isAbsolute } from 'node:path'
 import { quoted } from './agent-updates.ts'
 
@@ -19,6 +20,8 @@ interface Terminal {
 
 const defaultLimit = 1024 * 1024
 const maxTerminals = 32
+/** How long the end of a turn waits for its commands, which have been told to stop. */
+const closeMs = 2000
 
 /** The commands that an agent runs in a turn. None outlives the turn. */
 export class AgentTerminals {
@@ -39,13 +42,12 @@ export class AgentTerminals {
     const terminal: Terminal = { text: '', isCut: false, exit: undefined, isReleased: false, done, controller }
     const id = newId()
     this.#terminals.set(id, terminal)
-    const withdraw = (): void => controller.abort()
-    asking.addEventListener('abort', withdraw, { once: true })
-    if (asking.aborted) withdraw()
     try {
       const started = await this.#run.startCommand(commandLine(request), {
         cwd: cwd != null && isAbsolute(cwd) ? cwd : this.#run.cwd,
-        signal: AbortSignal.any([controller.signal, this.#run.signal]),
+        asking,
+        // Not the signal of the run: a command lets its process end without it, and nobody would find it again.
+        signal: controller.signal,
         onOutput: (text) => {
           terminal.text += text
           if (Buffer.byteLength(terminal.text) <= limit) return
@@ -61,9 +63,8 @@ export class AgentTerminals {
       return id
     } catch (error) {
       this.#terminals.delete(id)
+      resolve({})
       throw error
-    } finally {
-      asking.removeEventListener('abort', withdraw)
     }
   }
 
@@ -91,8 +92,11 @@ export class AgentTerminals {
     return this.#terminals.get(id)?.text
   }
 
-  close(): void {
-    for (const { controller } of this.#terminals.values()) controller.abort()
+  /** Stops the commands. Resolves when they have ended, or after a moment. */
+  async close(): Promise<void> {
+    const terminals = [...this.#terminals.values()]
+    for (const { controller } of terminals) controller.abort()
+    await settledWithin(Promise.all(terminals.map(({ done }) => done)), { ms: closeMs })
   }
 
   /** Forgets what the oldest of those that were released has shown. */

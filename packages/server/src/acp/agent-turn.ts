@@ -16,6 +16,7 @@ import { AgentGone, cancelMs, type AgentConnection, type SteerOutcome, type Turn
 import { AgentTerminals } from './agent-terminals.ts'
 import {
   accessOf,
+  jsonOf,
   mergeCalls,
   outputOf,
   readCall,
@@ -86,6 +87,7 @@ const steerMs = 10_000
  */
 const maxWaiting = { count: 256, bytes: 4 * 1024 * 1024 }
 const maxPlans = 1000
+const maxWriting = 64 * 1024 * 1024
 const maxShownOutput = 64 * 1024
 
 const resultText = {
@@ -110,6 +112,8 @@ export class AgentTurn implements TurnClient {
   #isSteered = false
   #sent: SentSteer | undefined
   #plans = 0
+  /** The characters of all files that are being written, or that the user is asked about. */
+  #writing = 0
 
   constructor(options: AgentTurnOptions) {
     this.#options = options
@@ -138,6 +142,7 @@ export class AgentTurn implements TurnClient {
       await this.#settleSteer(end)
       await this.#finish(end)
     } catch (error) {
+      this.#withdrawQuestions()
       // A limit, a full disk or a lost session: the agent must not go on alone.
       if (isUnderWay) connection.abandon(sessionId, answer, run.clock)
       if (error instanceof RunStopped) await this.#finishStopped()
@@ -146,17 +151,17 @@ export class AgentTurn implements TurnClient {
       detach()
       stopSteering()
       run.signal.removeEventListener('abort', stop)
-      this.#questions.abort()
+      this.#withdrawQuestions()
       this.#over.abort()
-      this.#terminals.close()
       this.#events.clear()
+      await this.#terminals.close()
     }
   }
 
   update(given: unknown): void {
     const update = readUpdate(given)
     if (update?.type === 'commands') this.#options.onCommands(update.commands)
-    else if (update) this.#events.push({ type: 'update', update }, Buffer.byteLength(JSON.stringify(update)))
+    else if (update) this.#events.push({ type: 'update', update }, Buffer.byteLength(jsonOf(update)))
   }
 
   steered(outcome: SteerOutcome): void {
@@ -178,7 +183,8 @@ export class AgentTurn implements TurnClient {
     const cancelled: RequestPermissionResponse = { outcome: { outcome: 'cancelled' } }
     if (!call || this.#over.signal.aborted) return cancelled
     const { promise, resolve } = Promise.withResolvers<Verdict | undefined>()
-    this.#events.push({ type: 'permission', call, signal, decide: resolve })
+    const event = { type: 'permission', call, signal, decide: resolve } as const
+    this.#events.push(event, Buffer.byteLength(jsonOf(call)))
     this.#over.signal.addEventListener('abort', () => resolve(undefined), { once: true })
     const verdict = await promise
     if (!verdict) return cancelled
@@ -191,8 +197,17 @@ export class AgentTurn implements TurnClient {
     return this.#options.run.readFile(path, AbortSignal.any([signal, this.#questions.signal]))
   }
 
-  writeFile(path: string, content: string, signal: AbortSignal): Promise<void> {
-    return this.#options.run.writeFile(path, content, AbortSignal.any([signal, this.#questions.signal]))
+  async writeFile(path: string, content: string, signal: AbortSignal): Promise<void> {
+    if (this.#writing + content.length > maxWriting)
+      throw new Error(
+        `The files to write have more than ${maxWriting} characters together. Wait for the answers first.`,
+      )
+    this.#writing += content.length
+    try {
+      await this.#options.run.writeFile(path, content, AbortSignal.any([signal, this.#questions.signal]))
+    } finally {
+      this.#writing -= content.length
+    }
   }
 
   createTerminal(request: CreateTerminalRequest): Promise<string> {
@@ -240,6 +255,7 @@ export class AgentTurn implements TurnClient {
         case 'stop':
           if (this.#options.run.isSuspended) return { type: 'suspended' }
           this.#cancel('stopped')
+          void this.#terminals.close()
           break
         default:
           return event
@@ -255,14 +271,13 @@ export class AgentTurn implements TurnClient {
    */
   async #steer(): Promise<void> {
     const { connection, run, sessionId } = this.#options
+    const steer = await run.nextSteer()
+    // The user may have withdrawn it.
+    this.#isSteered = steer !== undefined
+    if (!steer) return
     const isAsking = run.session.pendingPermissions.length > 0
     const isOnSide = connection.canSteer && this.#cancelled === undefined && !this.#hasOpenCalls && !isAsking
     if (!isOnSide) return this.#cancel('interrupted')
-    const steer = await run.nextSteer()
-    if (!steer) {
-      this.#isSteered = false
-      return
-    }
     const { image: hasImages = false } = connection.capabilities.promptCapabilities ?? {}
     const sent: SentSteer = { steer, answer: Promise.withResolvers<void>() }
     this.#sent = sent
@@ -276,8 +291,9 @@ export class AgentTurn implements TurnClient {
   async #takeSteered(outcome: SteerOutcome): Promise<void> {
     if (outcome === 'injected') return this.#recordSteer()
     this.#sent = undefined
-    this.#isSteered = true
-    this.#cancel('interrupted')
+    this.#isSteered = (await this.#options.run.nextSteer()) !== undefined
+    // One that was withdrawn may still have begun a turn.
+    if (this.#isSteered || outcome === 'started') this.#cancel('interrupted')
   }
 
   /** What the agent has got is a message of the log as soon as no call is open: a result must follow its call. */
@@ -316,11 +332,17 @@ export class AgentTurn implements TurnClient {
     if (this.#cancelled !== 'stopped') this.#cancelled = reason
     if (!isFirst) return
     connection.cancel(sessionId)
-    this.#questions.abort()
+    this.#withdrawQuestions()
     run.clock.wait(cancelMs, this.#over.signal).then(
       () => this.#events.push({ type: 'overdue' }),
       () => undefined, // it has ended its turn
     )
+  }
+
+  /** Those of a session that is suspended stay in the log: the next process withdraws them. */
+  #withdrawQuestions(): void {
+    const { isSuspended, signal } = this.#options.run
+    this.#questions.abort(isSuspended ? signal.reason : undefined)
   }
 
   async #take(update: AgentUpdate): Promise<void> {
@@ -395,12 +417,13 @@ export class AgentTurn implements TurnClient {
     await this.#options.run.answerCall(open.use, output, this.#accessOf(open))
     // Its content may be large, and is in the log now.
     open.call = { toolCallId: open.call.toolCallId }
+    open.use = { ...open.use, input: {} }
   }
 
   #show(open: OpenCall): void {
     const text = shownText(open.call, (id) => this.#terminals.textOf(id)).slice(0, maxShownOutput)
     if (!open.isStarted || !text.startsWith(open.shown) || text === open.shown) return
-    this.#options.run.showOutput(open.use, open.shown.length, text.slice(open.shown.length))
+    this.#options.run.showOutput(open.use, text.slice(open.shown.length))
     open.shown = text
   }
 

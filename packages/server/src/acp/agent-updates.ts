@@ -28,7 +28,7 @@ const kinds = ['read', 'edit', 'delete', 'move', 'search', 'execute', 'think', '
 
 /** The members of a call that are used here. Members of another type count as absent. */
 const callSchema = z.object({
-  toolCallId: z.string(),
+  toolCallId: z.string().max(1000),
   title: z.string().nullish().catch(undefined),
   kind: z.enum(kinds).nullish().catch(undefined),
   status: z.enum(statuses).nullish().catch(undefined),
@@ -43,8 +43,12 @@ const callSchema = z.object({
 
 export type AgentCall = z.output<typeof callSchema>
 
+/** What is longer is cut, so that a plan fits into one line of the log even if JSON escapes each of its characters. */
+const maxPlanEntries = 100
+const maxPlanText = 300
+
 const planSchema = z.object({
-  entries: z.array(z.object({ content: z.string(), status: z.enum(['pending', 'in_progress', 'completed']) })).max(200),
+  entries: z.array(z.object({ content: z.string(), status: z.enum(['pending', 'in_progress', 'completed']) })),
 })
 
 const commandsSchema = z.object({
@@ -73,7 +77,12 @@ export function readUpdate(update: unknown): AgentUpdate | undefined {
     }
     case 'plan': {
       const { data } = planSchema.safeParse(update)
-      return data && { type: 'plan', items: data.entries.map(({ content, status }) => ({ text: content, status })) }
+      if (!data) return undefined
+      const entries = data.entries.slice(0, maxPlanEntries)
+      return {
+        type: 'plan',
+        items: entries.map(({ content, status }) => ({ text: cut(content, maxPlanText), status })),
+      }
     }
     case 'available_commands_update': {
       const { data } = commandsSchema.safeParse(update)
@@ -101,20 +110,58 @@ export function mergeCalls(before: AgentCall, later: AgentCall): AgentCall {
   return { ...before, ...Object.fromEntries(given), toolCallId: before.toolCallId }
 }
 
+/** An input fits into one line of the log if its JSON has at most so many bytes besides its largest string, which may move to a blob. */
+const maxInputBytes = 64 * 1024
+const maxInputDepth = 32
+const maxTitle = 1000
+
 /** How a call is recorded. Its id is ours: agents use the same ids again. */
 export function toolUseOf(call: AgentCall, id: string): ToolUse {
-  const { toolCallId, title, kind, rawInput, locations } = call
+  const { toolCallId, kind } = call
+  return { id, name: kind ?? 'other', input: inputOf(call), providerMetadata: { acp: { toolCallId } } }
+}
+
+/** An input that does not fit becomes one string: its JSON. */
+function inputOf({ title, rawInput, locations }: AgentCall): ToolUse['input'] {
   const paths = locations?.map(({ path }) => path) ?? []
-  return {
-    id,
-    name: kind ?? 'other',
-    input: {
-      ...(title && { title }),
-      ...(isObject(rawInput) ? rawInput : {}),
-      ...(!isObject(rawInput) && paths.length > 0 && { paths }),
-    },
-    providerMetadata: { acp: { toolCallId } },
+  const given = isObject(rawInput) ? rawInput : paths.length > 0 ? { paths } : {}
+  const input = { ...(title && { title }), ...given }
+  return fits(input) ? input : { ...(title && { title: cut(title, maxTitle) }), json: jsonOf(given) }
+}
+
+function fits(input: object): boolean {
+  if (isDeeperThan(input, maxInputDepth)) return false
+  const bytesOf = (value: unknown): number => Buffer.byteLength(JSON.stringify(value))
+  return bytesOf(input) - bytesOf(largestString(input)) <= maxInputBytes
+}
+
+function isDeeperThan(value: unknown, levels: number): boolean {
+  if (typeof value !== 'object' || value === null) return false
+  return levels === 0 || Object.values(value).some((inner) => isDeeperThan(inner, levels - 1))
+}
+
+function largestString(value: unknown): string {
+  if (typeof value === 'string') return value
+  if (typeof value !== 'object' || value === null) return ''
+  let largest = ''
+  for (const inner of Object.values(value)) {
+    const text = largestString(inner)
+    if (text.length > largest.length) largest = text
   }
+  return largest
+}
+
+/** Of a value that was JSON before. It may be nested too deeply for the stack. */
+export function jsonOf(value: unknown): string {
+  try {
+    return JSON.stringify(value)
+  } catch {
+    return '(nested too deeply)'
+  }
+}
+
+function cut(text: string, length: number): string {
+  return text.length <= length ? text : `${text.slice(0, length - 1).toWellFormed()}…`
 }
 
 /**
@@ -229,5 +276,5 @@ function diffText({
 
 function rawText(raw: unknown): string {
   if (raw === undefined || raw === null) return ''
-  return typeof raw === 'string' ? raw : JSON.stringify(raw)
+  return typeof raw === 'string' ? raw : jsonOf(raw)
 }

@@ -73,6 +73,7 @@ class Turn {
       case 'wait':
         return this.#cancelled()
       case 'await-steer':
+        if (this.steered.length > 0) return
         return Promise.race([this.#cancelled(), new Promise<void>((resolve) => (this.#steer = resolve))])
       case 'hang':
         this.isDeaf = true
