@@ -25,20 +25,23 @@ export async function moveLargeValues(line: DiskLine, blobs: BlobWriter): Promis
   const result = structuredClone(line)
   const moved: MovedValue[] = []
   const excess = (): number => bytesOf(result) + bytesOf(moved) - maxBodyBytes
-  while (excess() > savingOf(stringsOf(result))) {
+  const moveWidest = async (): Promise<boolean> => {
     const place = widestOf(result)
-    if (!place || !(await moveWide(place, moved, blobs))) break
+    return place !== undefined && (await moveWide(place, moved, blobs))
   }
+  while (excess() > savingOf(stringsOf(result)) && (await moveWidest()));
   let rest = excess()
   for (const place of stringsOf(result).sort((left, right) => right.bytes - left.bytes)) {
     if (rest <= 0 || place.bytes < minMovedBytes) break
     rest -= place.bytes - (await moveValue(place, moved, blobs))
   }
+  // What stays of the strings may be too much.
+  while (excess() > 0 && (await moveWidest()));
   if (moved.length > 0) result['blobs'] = moved
   return result
 }
 
-/** At least so many bytes less, if all of these strings are moved. */
+/** About so many bytes less, if all of these strings are moved. */
 function savingOf(places: readonly Place[]): number {
   const savings = places.map(({ bytes }) => (bytes < minMovedBytes ? 0 : bytes - movedStringBytes))
   return savings.reduce((sum, saving) => sum + Math.max(0, saving), 0)
@@ -111,7 +114,7 @@ const decoder = new TextDecoder('utf-8', { ignoreBOM: true })
 const maxBodyBytes = maxWrittenLineBytes - 4096
 const minMovedBytes = 1024
 const previewLength = 200
-/** What stays of a string that was moved: its beginning, and its place in the list. */
+/** What stays of most strings that were moved: the beginning, and the place in the list. */
 const movedStringBytes = 700
 /** A reader refuses to parse more than so many values in one blob. */
 const maxMovedValues = 4 * 1024 * 1024
@@ -131,15 +134,16 @@ async function moveValue(place: Place, moved: MovedValue[], blobs: BlobWriter): 
     const reference = await blobs.putBlob(decodeBase64(value))
     delete place.holder['data']
     Object.assign(place.holder, { type: 'blob', ...reference })
-    return 0
+    return bytesOf(reference)
   }
   // UTF-8 cannot encode a lone surrogate; JSON can.
   const encoding = value.isWellFormed() ? {} : { encoding: 'json' as const }
   const reference = await blobs.putBlob(encoder.encode(value.isWellFormed() ? value : JSON.stringify(value)))
   const preview = value.slice(0, previewLength).toWellFormed()
   place.holder[place.key] = preview
-  moved.push({ path: place.path, ...reference, ...encoding })
-  return preview.length + 150
+  const entry = { path: place.path, ...reference, ...encoding }
+  moved.push(entry)
+  return bytesOf(preview) + bytesOf(entry)
 }
 
 /** Moves a list or an object as JSON. An empty one stays in its place. False if readers would refuse it. */
