@@ -119,6 +119,55 @@ describe.skipIf(missingPostgres !== undefined)('PostgreSQL store', () => {
       await empty()
     })
 
+    const lapse = (): Promise<unknown> => asAdmin(`update tapetree.node set lease_until = now() - interval '1 second'`)
+
+    test.each([
+      [
+        'claim_session',
+        `select outcome as found from tapetree.claim_session('local', 's', '$1', '$1', false)`,
+        'owned',
+      ],
+      ['move_session', `select tapetree.move_session('local', 's', 'trash') as found`, 'owned'],
+      [
+        'claim_abandoned',
+        `select count(*)::text as found from tapetree.claim_abandoned('local', '$1', '$1', array(select key from tapetree.find_session('local', 's')))`,
+        '0',
+      ],
+    ])('a renewal that is not visible yet is waited for (%s)', async (_, statement, found) => {
+      const log = claimed(await createAndClaim(openPort({ leaseMs: 60_000 })))
+      const [row] = await asAdmin('select key, node, claim from tapetree.session')
+      await lapse()
+      const [beating, claiming] = [await server.connect('app', 'sessions'), await server.connect('app', 'sessions')]
+      await beating.query('begin')
+      const renewal = `select * from tapetree.beat('${String(row?.['node'])}', null, 'h', '1', 60000, '{}', '{}')`
+      await beating.query(renewal)
+      const claim = claiming.query<{ found: string }>(statement.replaceAll('$1', randomUUID()))
+      while (await isNobodyWaiting()) await wait(5)
+      await beating.query('commit')
+      expect((await claim).rows).toEqual([{ found }])
+      await Promise.all([beating.end(), claiming.end()])
+      await log.close()
+      await empty()
+    })
+
+    test('a renewal that waited for a claim says which sessions were lost', async () => {
+      claimed(await createAndClaim(openPort({ leaseMs: 60_000 })))
+      const [row] = await asAdmin('select key, node, claim from tapetree.session')
+      await lapse()
+      const [beating, claiming] = [await server.connect('app', 'sessions'), await server.connect('app', 'sessions')]
+      await claiming.query('begin')
+      await claiming.query(`select tapetree.claim_session('local', 's', '${randomUUID()}', '${randomUUID()}', false)`)
+      const { key, node, claim } = row as Record<'key' | 'node' | 'claim', string>
+      const renewal = beating.query(
+        `select * from tapetree.beat('${node}', null, 'h', '1', 60000, '{${key}}', '{${claim}}')`,
+      )
+      while (await isNobodyWaiting()) await wait(5)
+      await claiming.query('commit')
+      expect((await renewal).rows).toEqual([{ key, claim }])
+      await Promise.all([beating.end(), claiming.end()])
+      await empty()
+    })
+
     test('a store that closes frees the sessions that it left open', async () => {
       const port = openPort()
       claimed(await createAndClaim(port))

@@ -219,16 +219,29 @@ language sql stable security definer set search_path = tapetree, pg_temp as $$
   select exists (select from node where id = a_node and lease_until > clock_timestamp())
 $$;
 
--- Renews the lease of a node. Returns those of its claims that no longer hold.
+-- Whether nobody renews the lease of a node any more. Waits for a renewal that is under way, and holds up later ones, which then find
+-- what was claimed.
+create function is_dead(a_node uuid) returns boolean
+language plpgsql security definer set search_path = tapetree, pg_temp as $$
+begin
+  if is_living(a_node) then return false; end if;
+  perform from node where id = a_node for share;
+  return not is_living(a_node);
+end $$;
+
+-- Renews the lease of a node. Returns those of its claims that no longer hold, also of those that it waited for.
 create function beat(
   a_node uuid, a_address text, a_host text, a_process text, lease_ms int, keys bigint[], claims uuid[]
 ) returns table (key bigint, claim uuid)
-language sql security definer set search_path = tapetree, pg_temp as $$
+language plpgsql security definer set search_path = tapetree, pg_temp as $$
+#variable_conflict use_column
+begin
   insert into node values (a_node, a_address, a_host, a_process, clock_timestamp() + lease_ms * interval '1 ms')
-  on conflict (id) do update set lease_until = excluded.lease_until, address = coalesce(excluded.address, node.address);
-  select c.key, c.claim from unnest(keys, claims) as c (key, claim)
-  where not exists (select from session s where s.key = c.key and s.claim = c.claim)
-$$;
+  on conflict (id) do update
+    set lease_until = clock_timestamp() + lease_ms * interval '1 ms', address = coalesce(excluded.address, node.address);
+  return query select c.key, c.claim from unnest(keys, claims) as c (key, claim)
+    where not exists (select from session s where s.key = c.key and s.claim = c.claim);
+end $$;
 
 create function end_node(a_node uuid) returns void
 language plpgsql security definer set search_path = tapetree, pg_temp as $$
@@ -247,7 +260,7 @@ begin
   select * into held from session s where s.tenant = a_tenant and s.id = a_id and s.place = 'active' for update;
   if held.key is null then
     return query select 'missing', null::bigint, null::int, null::int, null::int, null::text;
-  elsif held.claim is distinct from a_claim and held.node is not null and not is_forced and is_living(held.node) then
+  elsif held.claim is distinct from a_claim and held.node is not null and not is_forced and not is_dead(held.node) then
     return query select 'owned', held.key, null::int, null::int, null::int,
       (select json_build_object('host', n.host, 'process', n.process, 'address', n.address)::text from node n where n.id = held.node);
   else
@@ -292,7 +305,7 @@ begin
   update session s set term = s.term + 1, node = a_node, claim = a_claim
   where s.key in (
     select o.key from session o
-    where o.key = any (keys) and o.tenant = a_tenant and o.place = 'active' and o.node <> a_node and not is_living(o.node)
+    where o.key = any (keys) and o.tenant = a_tenant and o.place = 'active' and o.node <> a_node and is_dead(o.node)
     for update skip locked
   );
   return query select s.id, s.key, s.term, s.head, s.lines from session s
@@ -457,7 +470,7 @@ begin
   select * into held from session where tenant = a_tenant and id = a_id for update;
   if held.key is null then return 'missing'; end if;
   if held.place = a_place then return 'moved'; end if;
-  if held.node is not null and is_living(held.node) then return 'owned'; end if;
+  if held.node is not null and not is_dead(held.node) then return 'owned'; end if;
   -- A writer that died here must not come back to a session that was moved away.
   update session set place = a_place, term = term + 1, node = null, claim = null where key = held.key;
   update summary set place = a_place where key = held.key;
@@ -478,7 +491,7 @@ begin
   perform require_tenant(a_tenant);
   select * into held from session where tenant = a_tenant and id = a_id for update;
   if held.key is null then return 'missing'; end if;
-  if held.node is not null and is_living(held.node) then return 'owned'; end if;
+  if held.node is not null and not is_dead(held.node) then return 'owned'; end if;
   delete from entry where key = held.key;
   delete from blob where key = held.key;
   delete from derived where key = held.key;
