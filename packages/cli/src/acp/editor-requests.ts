@@ -16,6 +16,8 @@ export interface EditorRequestsOptions {
   editor: Editor
   updates: Pick<SessionUpdates, 'callIdOf'>
   stored: StoredContent
+  /** Whether a prompt of this editor has led to the request. */
+  isOwn: (request: PermissionRequest) => boolean
 }
 
 /** Passes permission requests and questions of a session to the editor. The first answer from any screen wins. */
@@ -53,21 +55,30 @@ export class EditorRequests {
     const { handle, editor } = this.#options
     const asksForm = isQuestion(request) && editor.features.forms
     const answer = asksForm ? await this.#askForm(request, signal) : await this.#askPermission(request, signal)
-    if (!signal.aborted) await handle.answer(request.requestId, answer)
+    if (answer && !signal.aborted) await handle.answer(request.requestId, answer)
   }
 
-  async #askPermission(request: PermissionRequest, signal: AbortSignal): Promise<RequestAnswer> {
+  async #askPermission(request: PermissionRequest, signal: AbortSignal): Promise<RequestAnswer | undefined> {
     const { outcome } = await this.#options.editor.requestPermission(await this.#permissionOf(request), signal)
-    if (outcome.outcome === 'cancelled' || outcome.optionId === noAnswer) return { outcome: 'cancelled' }
-    return { optionId: outcome.optionId }
+    if (outcome.outcome === 'cancelled') return this.#dismissed(request)
+    return outcome.optionId === noAnswer ? { outcome: 'cancelled' } : { optionId: outcome.optionId }
   }
 
-  async #askForm(request: PermissionRequest, signal: AbortSignal): Promise<RequestAnswer> {
+  async #askForm(request: PermissionRequest, signal: AbortSignal): Promise<RequestAnswer | undefined> {
     const answered = await this.#options.editor.elicit(this.#formOf(request), signal)
+    if (answered.action === 'cancel') return this.#dismissed(request)
     const text = answered.action === 'accept' ? (answered as { content?: FormContent }).content?.['answer'] : undefined
     if (typeof text !== 'string' || text === '') return { outcome: 'cancelled' }
     const option = request.options.find(({ label, kind }) => kind === 'answer' && label === text)
     return option ? { optionId: option.optionId } : { text }
+  }
+
+  /**
+   * An editor that cancels a prompt dismisses all requests of the session, as the protocol says. Those of other screens
+   * stay pending.
+   */
+  #dismissed(request: PermissionRequest): RequestAnswer | undefined {
+    return this.#options.isOwn(request) ? { outcome: 'cancelled' } : undefined
   }
 
   /** Nothing of what the user decides on is cut. */

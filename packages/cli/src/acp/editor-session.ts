@@ -10,7 +10,7 @@ import type {
 import type { Choice, PromptResult, SessionHandle, StateValues } from '@tapetree/client'
 import { newId } from '@tapetree/session'
 import { settledWithin } from '@tapetree/session/util/deadline'
-import type { Transcript, UserItem } from '@tapetree/session/view'
+import type { PermissionRequest, Transcript, UserItem } from '@tapetree/session/view'
 import { exitCodes } from '../command-line/exit-code.ts'
 import { Failure } from '../command-line/failure.ts'
 import { RunWatch, type WatchedEnd } from '../print/run-watch.ts'
@@ -43,7 +43,7 @@ const ownCommands: readonly AvailableCommand[] = [
 interface OpenPrompt {
   isCancelled: boolean
   result?: PromptResult
-  /** Stops a command of ours, or the run that it has started. */
+  /** Stops a command of ours that starts no run. */
   stop?: () => Promise<void>
   /** Resolves when it was answered. */
   readonly ended: PromiseWithResolvers<void>
@@ -74,7 +74,14 @@ export class EditorSession {
     const { handle } = opened
     this.#options = options
     this.#updates = new SessionUpdates({ cwd, features: editor.features, isOurs: (item) => this.#isOurs(item) })
-    this.#requests = new EditorRequests({ handle, cwd, editor, updates: this.#updates, stored: options.stored })
+    this.#requests = new EditorRequests({
+      handle,
+      cwd,
+      editor,
+      updates: this.#updates,
+      stored: options.stored,
+      isOwn: (request) => this.#isOwnRequest(request),
+    })
     this.#watch = new RunWatch(handle, { isOwner: () => opened.access.type === 'owner' })
     this.#stop = handle.subscribe(() => this.#wake())
     handle.present({ visibility: 'visible' })
@@ -201,7 +208,7 @@ export class EditorSession {
     const started = name === 'retry' ? this.handle.run('retry', {}) : this.handle.run('resume', { by_person: true })
     const { run_id: runId } = (await started) as { run_id: string | null }
     if (runId === null) throw runFailure('There is no interrupted run to resume.', 'nothing-to-resume')
-    prompt.stop = () => this.handle.abort(runId)
+    prompt.result = { outcome: 'started', runId }
     if (prompt.isCancelled) this.#cancel(prompt)
     return this.#responseTo(await this.#watch.endOf(runId))
   }
@@ -266,6 +273,17 @@ export class EditorSession {
 
   #isOurs({ cause, submissionId }: UserItem): boolean {
     return this.#ours.has(cause?.cmd ?? '') || this.#ours.has(submissionId ?? '')
+  }
+
+  /**
+   * Compares the run of the session: a subagent asks with the id of its own. A prompt without a result may be an
+   * extension command, which asks without a run.
+   */
+  #isOwnRequest({ runId }: PermissionRequest): boolean {
+    const { run } = this.handle.transcript
+    return [...this.#prompts].some(({ result }) =>
+      result ? run !== null && this.#watch.runBegunBy(result) === run.runId : runId === undefined,
+    )
   }
 
   #start(): void {

@@ -6,6 +6,7 @@ import type { EditorSession } from './editor-session.ts'
 /** The sessions of one connection to an editor, on this machine or on a server. */
 export abstract class EditorSessions {
   readonly #open = new Map<string, EditorSession>()
+  #isClosed = false
 
   abstract create(options: { cwd: string; mcpServers: readonly McpServer[] }): Promise<EditorSession>
   abstract open(sessionId: string, mcpServers?: readonly McpServer[]): Promise<EditorSession>
@@ -38,6 +39,7 @@ export abstract class EditorSessions {
 
   /** Leaves active runs open in the log, to be resumed. */
   async closeAll(): Promise<void> {
+    this.#isClosed = true
     for (const id of [...this.#open.keys()]) await this.close(id)
   }
 
@@ -49,11 +51,16 @@ export abstract class EditorSessions {
     return [...this.#open.keys()]
   }
 
-  /** Replaces the one that the editor had open. */
+  /** Replaces the one that the editor had open. Closes the session and rejects if the editor has disconnected. */
   protected async keep(session: EditorSession): Promise<void> {
+    if (this.#isClosed) {
+      await session.close()
+      throw new Error('The connection to the editor is closed.')
+    }
     const { sessionId } = session.handle
-    await this.close(sessionId)
+    const replaced = this.find(sessionId)
     this.#open.set(sessionId, session)
+    await replaced?.close()
   }
 }
 

@@ -75,6 +75,7 @@ class AcpService {
   #features: EditorFeatures = { terminals: false, notices: false, compaction: false, forms: false }
   #editorName = 'editor'
   #sessions: Promise<EditorSessions> | undefined
+  #isClosed = false
 
   constructor(options: ServeAcpOptions, answered: Map<JsonRpcId, () => void>) {
     this.#options = options
@@ -128,6 +129,7 @@ class AcpService {
   }
 
   async close(): Promise<void> {
+    this.#isClosed = true
     const sessions = await this.#sessions?.catch(() => undefined)
     await sessions?.closeAll()
   }
@@ -195,7 +197,8 @@ class AcpService {
     }
   }
 
-  #load(client: AgentContext): Promise<EditorSessions> {
+  async #load(client: AgentContext): Promise<EditorSessions> {
+    if (this.#isClosed) throw new Error('The connection to the editor is closed.')
     this.#sessions ??= this.#options.open(editorOf(client, this.#features), this.#editorName)
     return this.#sessions
   }

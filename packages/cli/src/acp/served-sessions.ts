@@ -26,7 +26,8 @@ const pageSize = 50
 export class ServedSessions extends EditorSessions {
   readonly #options: ServedSessionsOptions
   readonly #rest: RestClient
-  readonly #made = new Map<string, EditorSession>()
+  /** Sessions that the editor has created; undefined while one is being opened. */
+  readonly #made = new Map<string, EditorSession | undefined>()
   /** Sessions that are being opened. */
   #opening = 0
 
@@ -39,9 +40,16 @@ export class ServedSessions extends EditorSessions {
   async create({ cwd, mcpServers }: { cwd: string; mcpServers: readonly McpServer[] }): Promise<EditorSession> {
     requireAbsolute(cwd)
     const { id } = await this.#rest.createSession({ cwd })
-    const session = await this.#openSession(id, { cwd, mcpServers })
-    this.#made.set(id, session)
-    return session
+    this.#made.set(id, undefined)
+    try {
+      const session = await this.#openSession(id, { cwd, mcpServers })
+      this.#made.set(id, session)
+      return session
+    } catch (error) {
+      this.#made.delete(id)
+      await this.#discard(id)
+      throw error
+    }
   }
 
   async open(sessionId: string, mcpServers: readonly McpServer[] = []): Promise<EditorSession> {
@@ -51,7 +59,13 @@ export class ServedSessions extends EditorSessions {
 
   async fork(sessionId: string, mcpServers: readonly McpServer[] = []): Promise<EditorSession> {
     const { id, cwd } = await this.#rest.fork(sessionId)
-    return this.#openSession(id, { cwd, mcpServers })
+    try {
+      return await this.#openSession(id, { cwd, mcpServers })
+    } catch (error) {
+      // The editor does not know the copy, and cannot delete it.
+      await this.#rest.deleteSession(id).catch(() => undefined)
+      throw error
+    }
   }
 
   async list({ cwd, cursor, archived }: ListSessionsRequest): Promise<ListSessionsResponse> {
@@ -82,18 +96,19 @@ export class ServedSessions extends EditorSessions {
   }
 
   override async closeAll(): Promise<void> {
-    const unused = [...this.#made.values()].filter(
-      ({ isUsed, handle }) => !isUsed && (handle.state('presence')?.length ?? 0) <= 1,
-    )
+    const unused = [...this.#made].filter(([, session]) => !session || isUnused(session))
     await super.closeAll()
-    // The server may be shutting down. A session that stays does no harm.
-    for (const { handle } of unused) await this.#discard(handle.sessionId).catch(() => undefined)
+    for (const [id] of unused) await this.#discard(id)
   }
 
   /** Unless another client has used it. */
   async #discard(sessionId: string): Promise<void> {
-    const { messageCount, status } = await this.#rest.session(sessionId)
-    if (messageCount === 0 && status === 'idle') await this.#rest.deleteSession(sessionId)
+    try {
+      const { messageCount, status } = await this.#rest.session(sessionId)
+      if (messageCount === 0 && status === 'idle') await this.#rest.deleteSession(sessionId)
+    } catch {
+      // The server may be shutting down. A session that stays does no harm.
+    }
   }
 
   async #openSession(
@@ -139,6 +154,10 @@ export class ServedSessions extends EditorSessions {
     const file = await this.#rest.file(sessionId, { path, limit: maxFileBytes }).catch(() => undefined)
     return file?.type === 'text' && file.nextOffset === null ? file.content : undefined
   }
+}
+
+function isUnused({ isUsed, handle }: EditorSession): boolean {
+  return !isUsed && (handle.state('presence')?.length ?? 0) <= 1
 }
 
 const serversNotice =

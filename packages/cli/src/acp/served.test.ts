@@ -1,6 +1,6 @@
 import { methods } from '@agentclientprotocol/sdk/unstable'
 import type { FakeAnswer } from '@tapetree/agent/testing'
-import { RemoteSession, RestClient, type ServerAddress } from '@tapetree/client'
+import { RemoteSession, RestClient, type ServerAddress, type SessionHandle } from '@tapetree/client'
 import { closeCodes, limits, type Role } from '@tapetree/client/protocol'
 import { once } from 'node:events'
 import { mkdir, readFile, writeFile } from 'node:fs/promises'
@@ -10,6 +10,7 @@ import { WebSocket } from 'ws'
 import { addressOfServer, pair, parseServerLink } from '../host/pair.ts'
 import { startChild, type Child } from '../host/testing/child.ts'
 import { fakeHome, type FakeHome } from '../testing/fake-home.ts'
+import { ServedSessions, type ServedSessionsOptions } from './served-sessions.ts'
 import { TestEditor, type TestEditorOptions } from './testing/test-editor.ts'
 
 const { session: sessionMethods } = methods.agent
@@ -197,14 +198,151 @@ test('two editors and a browser hold one session: all see the run, and the first
   expect(other.text('user_message_chunk')).toBe('make it')
 })
 
+const question = { question: 'Which color?', options: [{ label: 'red' }, { label: 'blue' }] }
+
+test.each([
+  ['permission request', call('bash', { command: 'touch made' })],
+  ['question', call('ask_user', question)],
+])('cancelling a queued prompt leaves the %s of another screen to its user', async (_kind, asking) => {
+  home.provider.script(asking, say('Done.'))
+  const decided = Promise.withResolvers<void>()
+  const owner = await start({
+    permit: async (request, signal) => {
+      await decided.promise
+      return allow(request, signal)
+    },
+  })
+  const sessionId = await owner.session(home.cwd)
+  const [asked, cancelled] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+  const untilCancelled = (): Promise<void> => {
+    asked.resolve()
+    return cancelled.promise
+  }
+  const other = await start({
+    capabilities: { elicitation: { form: {} } },
+    permit: () => untilCancelled().then(() => ({ outcome: { outcome: 'cancelled' } })),
+    elicit: () => untilCancelled().then(() => ({ action: 'cancel' })),
+  })
+  await other.agent.request(sessionMethods.load, { sessionId, cwd: home.cwd, mcpServers: [] })
+  const ended = owner.prompt(sessionId, 'ours')
+  await Promise.all([asked.promise, owner.until(() => owner.permissions.length === 1)])
+  const queued = other.prompt(sessionId, 'theirs')
+  await expect.poll(async () => (await new RestClient(address).queue(sessionId)).count).toBe(1)
+  cancelled.resolve()
+  await other.agent.notify(sessionMethods.cancel, { sessionId })
+  expect(await queued).toBe('cancelled')
+  decided.resolve()
+  expect(await ended).toBe('end_turn')
+  expect(owner.withdrawn).toBe(0)
+  expect(owner.calls()).toMatchObject([{ status: 'completed' }])
+})
+
+test('an editor that dismisses a request of its own run denies the call, and the run goes on', async () => {
+  const editor = await start({
+    capabilities: { elicitation: { form: {} } },
+    permit: () => ({ outcome: { outcome: 'cancelled' } }),
+    elicit: () => ({ action: 'cancel' }),
+  })
+  const sessionId = await editor.session(home.cwd)
+  home.provider.script(call('ask_user', question), { type: 'failure', error: 'auth', message: 'Wrong key.' })
+  await expect(editor.prompt(sessionId, 'ask')).rejects.toThrow('Wrong key.')
+  home.provider.script(call('bash', { command: 'touch made' }), say('Not done.'))
+  expect(await editor.prompt(sessionId, '/retry')).toBe('end_turn')
+  expect(editor.text('agent_message_chunk')).toBe('Not done.')
+  expect(editor.calls().at(-1)).toMatchObject({ status: 'failed' })
+})
+
+test('dismissing the question of an extension command ends the command', async () => {
+  const settings = join(home.env['TAPETREE_HOME'] ?? '', 'settings.json')
+  const before = await readFile(settings, 'utf8')
+  cleanUps.push(() => writeFile(settings, before))
+  const extension = join(home.home, 'sure.mjs')
+  await writeFile(settings, JSON.stringify({ ...JSON.parse(before), extensions: [extension] }))
+  const run = `async () => ({ say: JSON.stringify(await api.ask({ question: 'Sure?', options: [{ label: 'yes' }] })) })`
+  const text = `export default (api) => api.registerCommand({ name: 'sure', description: 'Ask', run: ${run} })`
+  await writeFile(extension, text)
+  const editor = await start({ permit: () => ({ outcome: { outcome: 'cancelled' } }) })
+  expect(await editor.prompt(await editor.session(home.cwd), '/sure')).toBe('end_turn')
+  expect(editor.text('agent_message_chunk')).toContain('"isCancelled":true')
+})
+
 test('a new session without a prompt is discarded when its editor quits', async () => {
   const editor = await start()
   const sessionId = await editor.session(home.cwd)
   await editor.quit()
-  const rest = new RestClient(address)
-  const isGone = (): Promise<boolean> =>
-    rest.sessions().then(({ sessions }) => !sessions.some(({ id }) => id === sessionId))
-  await expect.poll(isGone).toBe(true)
+  await expect.poll(listed).not.toContain(sessionId)
+})
+
+/** The ids of all sessions, in order. */
+async function listed(): Promise<string[]> {
+  const { sessions } = await new RestClient(address).sessions({ limit: 200 })
+  return sessions.map(({ id }) => id).sort()
+}
+
+/** The sessions of an editor that takes all updates and answers no request. */
+function silentEditor(openSession: ServedSessionsOptions['openSession']): ServedSessions {
+  const never = (): Promise<never> => new Promise(() => undefined)
+  const features = { terminals: false, notices: false, compaction: false, forms: false }
+  const editor = { features, update: () => Promise.resolve(), requestPermission: never, elicit: never }
+  const sessions = new ServedSessions({ editor, editorName: 'silent', address, openSession })
+  cleanUps.push(() => sessions.closeAll())
+  return sessions
+}
+
+async function remote({ sessionId }: { sessionId: string }): Promise<SessionHandle> {
+  const handle = await RemoteSession.open({ ...address, sessionId })
+  cleanUps.push(() => handle.close())
+  await handle.ready
+  return handle
+}
+
+test.each(['create', 'open'] as const)('an editor that quits during %s leaves no screen', async (method) => {
+  const { id: existing } = await new RestClient(address).createSession({ cwd: home.cwd })
+  const before = await listed()
+  const opened = Promise.withResolvers<SessionHandle>()
+  const gate = Promise.withResolvers<void>()
+  const sessions = silentEditor(async (options) => {
+    opened.resolve(await remote(options))
+    await gate.promise
+    return opened.promise
+  })
+  const made = method === 'create' ? sessions.create({ cwd: home.cwd, mcpServers: [] }) : sessions.open(existing)
+  const rejected = expect(made).rejects.toThrow('closed')
+  const handle = await opened.promise
+  await sessions.closeAll()
+  gate.resolve()
+  await rejected
+  expect(handle.status.type).toBe('closed')
+  expect(await listed()).toEqual(before)
+})
+
+test('two requests for one session leave no screen when the editor quits', async () => {
+  const { id } = await new RestClient(address).createSession({ cwd: home.cwd })
+  const handles: SessionHandle[] = []
+  const both = Promise.withResolvers<void>()
+  const sessions = silentEditor(async (options) => {
+    const handle = await remote(options)
+    if (handles.push(handle) === 2) both.resolve()
+    await both.promise
+    return handle
+  })
+  await Promise.all([sessions.open(id), sessions.open(id)])
+  await sessions.closeAll()
+  expect(handles.map(({ status }) => status.type)).toEqual(['closed', 'closed'])
+})
+
+test('a session or a copy above the maximum is discarded', async () => {
+  home.provider.script(say('Said.'))
+  const owner = await start()
+  const sessionId = await owner.session(home.cwd)
+  await owner.prompt(sessionId, 'hello')
+  const sessions = silentEditor(remote)
+  const create = (): Promise<unknown> => sessions.create({ cwd: home.cwd, mcpServers: [] })
+  await Promise.all(Array.from({ length: 32 }, create))
+  const before = await listed()
+  await expect(create()).rejects.toThrow('at most 32 sessions')
+  await expect(sessions.fork(sessionId)).rejects.toThrow('at most 32 sessions')
+  expect(await listed()).toEqual(before)
 })
 
 test('an editor that quits during a run leaves the run to the server', async () => {

@@ -32,7 +32,7 @@ export interface TestEditorOptions {
     request: RequestPermissionRequest,
     signal: AbortSignal,
   ) => Promise<RequestPermissionResponse> | RequestPermissionResponse
-  elicit?: (request: CreateElicitationRequest) => CreateElicitationResponse
+  elicit?: (request: CreateElicitationRequest) => Promise<CreateElicitationResponse> | CreateElicitationResponse
 }
 
 interface Agent {
