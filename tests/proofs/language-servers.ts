@@ -81,7 +81,7 @@ async function prepare(
 }
 
 async function tryProject(
-  { name: server, file, good, bad, says }: TriedProject,
+  { name: server, files, file, good, bad, says }: TriedProject,
   folder: string,
   say: FigureContext['say'],
 ): Promise<string[]> {
@@ -97,6 +97,8 @@ async function tryProject(
   const report = (): Promise<string | undefined> =>
     diagnostics.report({ runId: `run-${runs++}`, isSettled: true }, signal)
   try {
+    // Files of other kinds may be open before.
+    await diagnostics.check(Object.keys(files).map((each) => join(folder, each)))
     for (const round of ['first', 'second'] as const) {
       const begun = performance.now()
       await edit(bad)

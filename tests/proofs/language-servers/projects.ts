@@ -16,12 +16,14 @@ export interface TriedProject {
 
 const typescript = {
   files: {
-    'tsconfig.json': '{ "compilerOptions": { "strict": true, "noEmit": true, "types": [] }, "include": ["*.ts"] }\n',
+    'tsconfig.json':
+      '{ "compilerOptions": { "strict": true, "noEmit": true, "types": [], "jsx": "preserve" }, "include": ["*.ts", "*.tsx"] }\n',
+    'jsx.d.ts': 'declare namespace JSX {\n  interface IntrinsicElements {\n    p: object\n  }\n}\n',
     'lib.ts': 'export function double(value: number): number {\n  return value * 2\n}\n',
   },
-  file: 'main.ts',
-  good: "import { double } from './lib.js'\nexport const four: number = double(2)\n",
-  bad: "import { double } from './lib.js'\nexport const four: string = double(2)\n",
+  file: 'main.tsx',
+  good: "import { double } from './lib.js'\nexport const four: number = double(2)\nexport const shown = <p>{four}</p>\n",
+  bad: "import { double } from './lib.js'\nexport const four: string = double(2)\nexport const shown = <p>{four}</p>\n",
   says: /not assignable/,
 }
 

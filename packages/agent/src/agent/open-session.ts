@@ -4,6 +4,8 @@ import { settledWithin } from '@tapetree/session/util/deadline'
 import { homedir } from 'node:os'
 import { systemClock, type Clock } from '@tapetree/session/util/wait'
 import { noHooks, type Hooks, type HookSession } from '../run/hooks.ts'
+import { diagnosticsTool } from '../language-servers/diagnostics-tool.ts'
+import { EditDiagnostics } from '../language-servers/edit-diagnostics.ts'
 import type { Model, ThinkingLevel } from '../models/model.ts'
 import { exitPlanTool, toolsFor, type PermissionMode } from '../permissions/modes.ts'
 import { PermissionGate, rulesInForce } from '../permissions/gate.ts'
@@ -331,6 +333,7 @@ export class OpenSession {
     return {
       ...inherited,
       ...child,
+      ...ownDiagnostics(inherited.diagnostics, child.tools),
       ...(this.files && { parentFiles: this.files }),
       owner,
       model: { provider, modelId },
@@ -388,6 +391,17 @@ export class OpenSession {
       ...(sandbox && { sandbox }),
     })
   }
+}
+
+/** Of a subagent. With those of its parent it would be told of the edits of others. */
+function ownDiagnostics(
+  ofParent: ResolvedOptions['diagnostics'],
+  tools: () => readonly Tool[],
+): Pick<ResolvedOptions, 'diagnostics' | 'tools'> {
+  if (!(ofParent instanceof EditDiagnostics)) return {}
+  const diagnostics = ofParent.forSubagent()
+  const tool = diagnosticsTool(diagnostics)
+  return { diagnostics, tools: () => tools().map((each) => (each.name === tool.name ? tool : each)) }
 }
 
 /** A model calls a tool by name, so a duplicate name would hide one of the two. */

@@ -7,7 +7,11 @@ import { afterEach, describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import type { ModelRequest } from '../models/model.ts'
 import { script, scriptedModel, type ScriptBuilder, type ScriptedModel } from '../testing/scripted-model.ts'
-import { allowAll, defineTool } from '../tools/tool.ts'
+import { allowAll, defineTool, type Tool } from '../tools/tool.ts'
+import { diagnosticsTool } from '../language-servers/diagnostics-tool.ts'
+import { EditDiagnostics } from '../language-servers/edit-diagnostics.ts'
+import type { LanguageServers } from '../language-servers/language-servers.ts'
+import { FakeClock } from '../testing/fake-clock.ts'
 import { AgentSession } from './agent-session.ts'
 import type { AgentSessionOptions } from './agent-session-options.ts'
 import { onlyModel } from './model-choice.ts'
@@ -226,6 +230,73 @@ describe('a subagent', () => {
     })
     const agent = await open(model)
     expect(await prompt(agent, 'go')).toContain('tool: The subagent did not finish: no key')
+  })
+})
+
+describe('two subagents that edit at the same time', () => {
+  const tasks = script()
+    .toolCall(...task('1', '/work/a.ts'))
+    .toolCall(...task('2', '/work/b.ts'))
+
+  /** Every file has an error. */
+  async function openChecked(model: ScriptedModel): Promise<AgentSession> {
+    const servers = {
+      workspace: '/work',
+      publishedLate: 0,
+      problems: [],
+      diagnose: async (paths: readonly string[]) => ({
+        found: new Map(paths.map((path) => [path, [{ line: 1, column: 1, severity: 'error', message: 'bad' }]])),
+        unanswered: [],
+      }),
+    } as unknown as LanguageServers
+    const clock = new FakeClock()
+    const diagnostics = new EditDiagnostics(servers, { cwd: '/work', clock })
+    return open(model, { cwd: '/work', clock, diagnostics, tools: [bothWrite(), diagnosticsTool(diagnostics)] })
+  }
+
+  /** Finishes when both have called it. */
+  function bothWrite(): Tool {
+    const both = Promise.withResolvers<void>()
+    let calls = 0
+    return {
+      ...write,
+      check: (input, place) => {
+        const checked = write.check(input, place)
+        if (typeof checked === 'string') return checked
+        return {
+          ...checked,
+          run: async (context) => {
+            if (++calls === 2) both.resolve()
+            await both.promise
+            return checked.run(context)
+          },
+        }
+      },
+    }
+  }
+
+  test('are each told of their own errors', async () => {
+    const model = modelThat((last) => {
+      if (last === 'go') return tasks
+      if (last.startsWith('/work/')) return script().toolCall('1', 'write_note', { path: last })
+      return script().text(last)
+    })
+    const told = (name: string): string =>
+      `tool: <diagnostics>\nAfter your changes the language server reports new errors:\n${name}:1:1 error: bad\n</diagnostics>`
+    expect((await prompt(await openChecked(model), 'go')).slice(2, 4)).toEqual([told('a.ts'), told('b.ts')])
+  })
+
+  test('each check their own files with the tool', async () => {
+    const model = modelThat((last) => {
+      if (last === 'go') return tasks
+      if (last.startsWith('/work/')) return script().toolCall('1', 'write_note', { path: last })
+      if (last.startsWith('wrote ')) return script().toolCall('2', 'diagnostics', {})
+      return script().text(last)
+    })
+    expect((await prompt(await openChecked(model), 'go')).slice(2, 4)).toEqual([
+      'tool: a.ts:1:1 error: bad',
+      'tool: b.ts:1:1 error: bad',
+    ])
   })
 })
 

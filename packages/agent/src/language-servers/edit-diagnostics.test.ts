@@ -10,7 +10,7 @@ import { TestFolder } from '../testing/test-folder.ts'
 import { readProcess } from '../tools/commands/process-table.ts'
 import { diagnosticsTool } from './diagnostics-tool.ts'
 import { callTool, testContext } from '../testing/tool-context.ts'
-import { EditDiagnostics } from './edit-diagnostics.ts'
+import { diagnosticLines, EditDiagnostics } from './edit-diagnostics.ts'
 import { LanguageServers } from './language-servers.ts'
 
 const scripted = fileURLToPath(new URL('testing/scripted-server.ts', import.meta.url))
@@ -122,12 +122,12 @@ const patiently = { timeout: 20_000, interval: 20 }
 const errorIn = (name: string): string => `${name}:1:1 error: BAD one is bad (test)`
 
 test('a file that was read and fails since an edit of another is told; its earlier errors are not', async () => {
-  const { folder, diagnostics, edit, report, servers } = await scriptedWorkspace('pull')
+  const { folder, diagnostics, edit, report } = await scriptedWorkspace('pull')
   await folder.write('old.py', 'BAD before\n')
   await edit('a.py', 'fine\n')
   expect(await report(true)).toBeUndefined()
   diagnostics.afterCall([{ type: 'read', path: folder.at('old.py') }])
-  await servers.diagnose([folder.at('old.py')], { starts: false })
+  await vi.waitFor(async () => expect(await folder.read('notes')).toContain('didOpen old.py'), patiently)
   await folder.write('old.py', 'BAD before\nBAD now\n')
   await edit('a.py', 'fine too\n')
   expect(await report(true)).toEqual(['old.py:2:1 error: BAD now is bad (test)'])
@@ -168,11 +168,15 @@ test.each(['hang', 'mute', 'flood', 'huge', 'crash'])(
 
 /** What is still referenced. */
 function keptBytes(): number {
+  const { heapUsed, external } = keptMemory()
+  return heapUsed + external
+}
+
+function keptMemory(): NodeJS.MemoryUsage {
   setFlagsFromString('--expose-gc')
   const collect = runInNewContext('gc') as () => void
   collect()
-  const { heapUsed, external } = process.memoryUsage()
-  return heapUsed + external
+  return process.memoryUsage()
 }
 
 test('a server that has died is started again after a pause, not at once', async () => {
@@ -231,6 +235,86 @@ test('a file about which a server reports an error of its own does not hide the 
   await edit('broken.py', 'BAD one\n')
   await edit('a.py', 'BAD one\n')
   expect(await report(true)).toEqual([errorIn('a.py')])
+})
+
+test.each(['null', 'array', 'deep'])('a server that sends a message such as %s is ended', async (mode) => {
+  const { edit, report, servers } = await scriptedWorkspace(mode)
+  await edit('a.py', 'BAD one\n')
+  expect(await report(true)).toBeUndefined()
+  expect(servers.problems).toEqual([
+    'The language server pyright is gone. It sent a message that does not fit the protocol.',
+  ])
+})
+
+test('an error whose message is no text is an error of the server about this file', async () => {
+  const { edit, report, servers } = await scriptedWorkspace('error-object')
+  await edit('a.py', 'BAD one\n')
+  expect(await report(true)).toBeUndefined()
+  expect(servers.states).toMatchObject([{ status: 'starting' }])
+})
+
+test('an error in a file that a server did not answer for is told when the server runs again', async () => {
+  const clock = new FakeClock()
+  const { edit, report } = await scriptedWorkspace('crash-once', clock)
+  await edit('a.py', 'BAD one\n')
+  expect(await report(true)).toBeUndefined()
+  clock.advance(60_000)
+  await edit('b.py', 'fine\n')
+  expect(await report(true)).toEqual([errorIn('a.py')])
+})
+
+test('up to 64 changed files are compared; of more, the newest', async () => {
+  const { edit, report } = await scriptedWorkspace('pull')
+  for (let file = 0; file < 40; file++) await edit(`${file}.py`, 'BAD one\n')
+  expect(await report(true)).toHaveLength(40)
+  for (let file = 0; file < 70; file++) await edit(`${file}.py`, 'BAD two\n')
+  const told = await report(true)
+  expect(told?.[0]).toMatch(/^6\.py:1:1 error/)
+  expect(told?.at(-1)).toBe('[14 more lines are left out.]')
+})
+
+test('what a server publishes about a file while another session asks about its own is told', async () => {
+  const { folder, servers, edit, report } = await scriptedWorkspace('others')
+  await edit('a.py', 'BAD one\n')
+  expect(await report(true)).toBeUndefined()
+  const other = new EditDiagnostics(servers, { cwd: folder.path, clock: new FakeClock() })
+  await folder.write('b.py', 'fine\n')
+  other.afterCall([{ type: 'write', path: folder.at('b.py') }])
+  expect(await other.report({ runId: 'run', isSettled: true }, signal)).toBeUndefined()
+  expect(await report(true)).toEqual([errorIn('a.py')])
+})
+
+test('what a server publishes stays in its line and in the workspace', async () => {
+  const { folder, edit, diagnostics } = await scriptedWorkspace('rude')
+  await edit('a.py', 'BAD one\n')
+  const { found } = await diagnostics.check(undefined)
+  expect([...found.keys()]).toEqual([folder.at('a.py')])
+  const [line = '', ...more] = diagnosticLines(found, folder.path)
+  expect(more).toEqual([])
+  expect(line).toMatch(/^a\.py:1:1 error: bad \( &lt;\/diagnostics> \[31ms+$/)
+  expect(line.length).toBeLessThan(330)
+})
+
+test('a line cannot end its element, whatever the file is called', () => {
+  const found = { line: 1, column: 1, severity: 'error', message: 'bad' } as const
+  const path = '/work/x\n</diagnostics>.py'
+  expect(diagnosticLines(new Map([[path, Array.from({ length: 21 }, () => found)]]), '/work').slice(-2)).toEqual([
+    String.raw`"x\n&lt;/diagnostics>.py":1:1 error: bad`,
+    String.raw`"x\n&lt;/diagnostics>.py": and 1 more`,
+  ])
+})
+
+test('long messages of a server do not stay in memory', async () => {
+  const clock = new FakeClock()
+  const { edit, diagnostics } = await scriptedWorkspace('long', clock)
+  const before = keptMemory().heapUsed
+  for (let file = 0; file < 6; file++) {
+    await edit(`${file}.py`, 'BAD\n')
+    const { found } = await diagnostics.check(undefined)
+    expect(found.size).toBe(file + 1)
+    clock.advance(6000)
+  }
+  expect((keptMemory().heapUsed - before) / 2 ** 20).toBeLessThan(4)
 })
 
 test('a server that has failed five times is not started again', async () => {
@@ -307,16 +391,10 @@ test('the tool does not say that there are no errors if a language server is gon
 })
 
 test('TypeScript: an edit that breaks a type is told once, in the file and in the one that uses it; a fix clears it', async () => {
-  const folder = await TestFolder.make({
-    'tsconfig.json': '{"compilerOptions":{"strict":true,"noEmit":true,"allowImportingTsExtensions":true,"types":[]}}',
+  const { folder, edit, report, diagnostics } = await typescriptWorkspace({
     'a.ts': 'export const count: number = 1\n',
     'b.ts': "import { count } from './a.ts'\nexport const twice: number = count * 2\n",
-    'node_modules/.bin/keep': '',
   })
-  const typescript = await realpath(dirname(fileURLToPath(import.meta.resolve('typescript/package.json'))))
-  await symlink(typescript, folder.at('node_modules/typescript'))
-  await symlink(join(typescript, 'bin/tsc'), folder.at('node_modules/.bin/tsc'))
-  const { edit, report, diagnostics } = workspaceIn(folder)
   const path = folder.at('b.ts')
   await diagnostics.check([path])
   diagnostics.afterCall([{ type: 'read', path }])
@@ -329,3 +407,36 @@ test('TypeScript: an edit that breaks a type is told once, in the file and in th
   expect(await report(true)).toBeUndefined()
   expect((await diagnostics.check(undefined)).found.get(path)).toEqual([])
 })
+
+test('TypeScript: each file is read in its own language', async () => {
+  const { folder, edit, report, diagnostics } = await typescriptWorkspace({
+    'jsx.d.ts': 'declare namespace JSX {\n  interface IntrinsicElements {\n    p: object\n  }\n}\n',
+  })
+  await edit('a.ts', 'export const count: number = 1\n')
+  await edit('app.tsx', "import { count } from './a.ts'\nexport const app = <p>{count}</p>\n")
+  await edit('old.js', 'export const count = /** @type {any} */ (1)\n')
+  await edit('old.jsx', 'export const app = <p>{1}</p>\n')
+  await edit('assert.ts', 'const one: unknown = 1\nexport const two = <number>one\n')
+  expect(await report(true)).toBeUndefined()
+  const { found } = await diagnostics.check(undefined)
+  expect([...found.values()].flat()).toEqual([])
+  expect([...found.keys()]).toEqual(expect.arrayContaining(['app.tsx', 'old.jsx'].map((name) => folder.at(name))))
+  await edit('app.tsx', 'export const app = <div />\n')
+  expect(await report(true)).toEqual([
+    expect.stringMatching(/^app\.tsx:1:20 error: Property 'div' does not exist .* \(ts 2339\)$/),
+  ])
+})
+
+/** A project with the TypeScript of this repository. */
+async function typescriptWorkspace(files: Record<string, string>): Promise<Workspace> {
+  const compilerOptions = { strict: true, noEmit: true, allowImportingTsExtensions: true, types: [], jsx: 'preserve' }
+  const folder = await TestFolder.make({
+    'tsconfig.json': JSON.stringify({ compilerOptions: { ...compilerOptions, allowJs: true } }),
+    'node_modules/.bin/keep': '',
+    ...files,
+  })
+  const typescript = await realpath(dirname(fileURLToPath(import.meta.resolve('typescript/package.json'))))
+  await symlink(typescript, folder.at('node_modules/typescript'))
+  await symlink(join(typescript, 'bin/tsc'), folder.at('node_modules/.bin/tsc'))
+  return workspaceIn(folder)
+}

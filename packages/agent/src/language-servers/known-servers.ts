@@ -11,7 +11,6 @@ export interface FoundServer {
   args: readonly string[]
   /** The folder that it works on: the nearest one above the file that has a configuration. */
   root: string
-  languageId: string
 }
 
 interface KnownServer {
@@ -72,13 +71,21 @@ export async function findServer(
   file: string,
   { workspace, path }: { workspace: string; path: string | undefined },
 ): Promise<FoundServer | undefined> {
-  const extension = extname(file)
-  const server = known.find(({ languages }) => Object.hasOwn(languages, extension))
+  const server = serverOf(file)
   if (!server || !isInside(file, workspace)) return undefined
   const root = await nearest(dirname(file), workspace, server.markers)
   const program = root === undefined ? undefined : await server.program({ root, workspace, path })
   if (root === undefined || !program) return undefined
-  return { name: server.name, root, languageId: server.languages[extension] ?? '', ...program }
+  return { name: server.name, root, ...program }
+}
+
+/** Of the protocol, by extension: one server has files of several languages. */
+export function languageIdOf(file: string): string | undefined {
+  return serverOf(file)?.languages[extname(file)]
+}
+
+function serverOf(file: string): KnownServer | undefined {
+  return known.find(({ languages }) => Object.hasOwn(languages, extname(file)))
 }
 
 /** TypeScript has its own server since version 7. */

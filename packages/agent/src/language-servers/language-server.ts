@@ -4,8 +4,10 @@ import { open } from 'node:fs/promises'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { z } from 'zod'
 import { inBox, type BoxProgram } from '../tools/commands/program-box.ts'
-import type { FoundServer } from './known-servers.ts'
+import { isInside } from '../util/is-inside.ts'
+import { languageIdOf, type FoundServer } from './known-servers.ts'
 import { ServerError, ServerProcess } from './server-process.ts'
+import { plainText } from './server-text.ts'
 import { askTsserver, tsserverCommand } from './tsserver.ts'
 
 /** A problem in a file. Line and column are counted from 1. */
@@ -13,7 +15,7 @@ export interface Diagnostic {
   line: number
   column: number
   severity: 'error' | 'warning'
-  /** Without line breaks, and cut. */
+  /** With its source and code, without line breaks, and cut. */
   message: string
 }
 
@@ -33,6 +35,8 @@ export interface LanguageServerState {
 
 export interface LanguageServerOptions {
   server: FoundServer
+  /** What it says about files outside is ignored. */
+  workspace: string
   env: Readonly<Record<string, string>>
   clock: Clock
   box?: BoxProgram | undefined
@@ -41,8 +45,11 @@ export interface LanguageServerOptions {
 }
 
 const maxFileBytes = 1024 * 1024
-const maxOpenFiles = 64
+/** Of one question too. */
+export const maxOpenFiles = 64
 const maxPublishedFiles = 500
+/** In all files that it publishes; the rest is dropped. */
+const maxPublished = 10_000
 const maxPerFile = 100
 const maxMessageLength = 300
 /** A server that does not answer for so long is ended, and started again later. */
@@ -96,8 +103,13 @@ interface Running {
   /** What it answers about a file, as diagnostics of the protocol. Absent: it cannot be asked, and publishes what it finds. */
   ask: ((path: string) => Promise<readonly unknown[]>) | undefined
   files: Map<string, OpenFile>
-  published: Map<string, Diagnostic[]>
-  onPublished: Set<(path: string, version: number | undefined) => void>
+  publications: Publications
+}
+
+interface Publications {
+  byPath: Map<string, Diagnostic[]>
+  /** What the open question waits for. */
+  awaited: AwaitedVersions | undefined
 }
 
 /** One language server, started when it is needed and again after it has failed, later each time. */
@@ -172,11 +184,12 @@ export class LanguageServer {
 
   async #diagnose(paths: readonly string[]): Promise<Map<string, Diagnostic[]>> {
     const running = await this.#start()
-    const waiting = new PublishedVersions()
+    const { publications } = running
+    const awaited = new AwaitedVersions()
     // It may publish what it finds in one file while the next is read.
-    running.onPublished.add(waiting.take)
-    const found = await this.#find(running, paths, waiting).finally(() => running.onPublished.delete(waiting.take))
-    const all = new Map([...running.published, ...found])
+    publications.awaited = awaited
+    const found = await this.#find(running, paths, awaited).finally(() => (publications.awaited = undefined))
+    const all = new Map([...publications.byPath, ...found])
     this.#count(running, all)
     return all
   }
@@ -184,24 +197,23 @@ export class LanguageServer {
   async #find(
     running: Running,
     paths: readonly string[],
-    waiting: PublishedVersions,
+    awaited: AwaitedVersions,
   ): Promise<Map<string, Diagnostic[]>> {
-    const { languageId } = this.#options.server
     for (const path of paths) {
-      const version = await syncFile(running, path, languageId)
-      if (version !== undefined && !running.ask) waiting.expect(path, version)
+      const version = await syncFile(running, path)
+      if (version !== undefined) awaited.expect(path, version)
     }
     const present = paths.filter((path) => running.files.has(path))
     const { ask } = running
-    if (!ask) return this.#published(running, present, waiting)
+    if (!ask) return this.#published(running, present, awaited)
     return this.#answered(running, Promise.all(present.map((path) => answerOf(ask, path))))
   }
 
-  #count({ files, published }: Running, found: ReadonlyMap<string, readonly Diagnostic[]>): void {
+  #count({ files, publications }: Running, found: ReadonlyMap<string, readonly Diagnostic[]>): void {
     this.#hasAnswered = true
     for (const [path, diagnostics] of found) this.#counts.set(path, countsOf(diagnostics))
     for (const path of [...this.#counts.keys()]) {
-      if (!files.has(path) && !published.has(path)) this.#counts.delete(path)
+      if (!files.has(path) && !publications.byPath.has(path)) this.#counts.delete(path)
     }
     this.#tellChange()
   }
@@ -225,20 +237,20 @@ export class LanguageServer {
 
   /** Waits some seconds for what it publishes. A file of which it says nothing has no problems, as far as the server knows. */
   async #published(
-    { process, published }: Running,
+    { process, publications: { byPath } }: Running,
     paths: readonly string[],
-    waiting: PublishedVersions,
+    awaited: AwaitedVersions,
   ): Promise<Map<string, Diagnostic[]>> {
     const { clock } = this.#options
-    const told = Promise.race([waiting.all(), process.ended])
-    const ms = published.size === 0 ? firstPublishMs : publishMs
+    const told = Promise.race([awaited.all(), process.ended])
+    const ms = byPath.size === 0 ? firstPublishMs : publishMs
     await settledWithin(told, { ms, clock })
-    for (let waitedMs = 0; waiting.mayContinue && waitedMs < publishMs; waitedMs += quietMs) {
-      const { count } = waiting
+    for (let waitedMs = 0; awaited.mayContinue && waitedMs < publishMs; waitedMs += quietMs) {
+      const { count } = awaited
       await settledWithin(process.ended, { ms: quietMs, clock })
-      if (waiting.count === count) break
+      if (awaited.count === count) break
     }
-    return new Map(paths.map((path) => [path, published.get(path) ?? []]))
+    return new Map(paths.map((path) => [path, byPath.get(path) ?? []]))
   }
 
   #start(): Promise<Running> {
@@ -262,21 +274,13 @@ export class LanguageServer {
     const { server, env, clock, box } = this.#options
     const { root, name } = server
     const boxed = await box?.({ type: 'language-server', name, cwd: root })
-    const published: Running['published'] = new Map()
-    const onPublished: Running['onPublished'] = new Set()
+    const publications: Publications = { byPath: new Map(), awaited: undefined }
     const process = new ServerProcess({
       program: { ...inBox({ ...server, env }, boxed), cwd: root },
       clock,
       onRequest: answerServer,
       onNotification: (method, params) => {
-        if (method !== 'textDocument/publishDiagnostics') return
-        const news = publishedSchema.safeParse(params)
-        const path = news.success ? pathOf(news.data.uri) : undefined
-        if (!news.success || path === undefined) return
-        if (published.has(path) || published.size < maxPublishedFiles)
-          published.set(path, readDiagnostics(news.data.diagnostics))
-        if (onPublished.size === 0) this.#takeLate(path, published.get(path))
-        for (const take of onPublished) take(path, news.data.version ?? undefined)
+        if (method === 'textDocument/publishDiagnostics') this.#takePublished(params, publications)
       },
     })
     this.#process = process
@@ -295,8 +299,7 @@ export class LanguageServer {
       process,
       ask: questionFor(process, capabilities),
       files: new Map(),
-      published,
-      onPublished,
+      publications,
     }
     void process.ended.then((reason) => this.#failed(this.#running, reason))
     return running
@@ -305,7 +308,7 @@ export class LanguageServer {
   #failed(started: Promise<Running> | undefined, reason: string): void {
     if (this.#running !== started || this.#isClosed) return
     this.#running = undefined
-    this.#problem = `The language server ${this.name} is gone. ${reason}`
+    this.#problem = `The language server ${this.name} is gone. ${plainText(reason, maxMessageLength)}`
     this.#counts.clear()
     const now = this.#options.clock.now()
     if (this.#hasAnswered && now - this.#startedAt >= healthyMs) {
@@ -315,10 +318,29 @@ export class LanguageServer {
     this.#tellChange()
   }
 
+  #takePublished(params: unknown, { byPath, awaited }: Publications): void {
+    const { data } = publishedSchema.safeParse(params)
+    const path = data && this.#pathIn(data.uri)
+    if (!data || path === undefined) return
+    if (byPath.has(path) || byPath.size < maxPublishedFiles) {
+      byPath.set(path, [])
+      byPath.set(path, readDiagnostics(data.diagnostics).slice(0, roomIn(byPath)))
+      if (!awaited?.expects(path)) this.#takeLate(path, byPath.get(path))
+    }
+    awaited?.take(path, data.version ?? undefined)
+  }
+
   #takeLate(path: string, diagnostics: readonly Diagnostic[] = []): void {
     this.#publishedLate++
     this.#counts.set(path, countsOf(diagnostics))
     this.#tellChange()
+  }
+
+  /** Undefined if the address is not that of a file in the workspace. */
+  #pathIn(uri: string): string | undefined {
+    const path = pathOf(uri)
+    if (path === undefined || !isInside(path, this.#options.workspace)) return undefined
+    return /[\p{Cc}\p{Zl}\p{Zp}]/u.test(path) ? undefined : path
   }
 }
 
@@ -355,7 +377,7 @@ function questionFor(
 }
 
 /** Which of the versions that a server was told it has said something about. */
-class PublishedVersions {
+class AwaitedVersions {
   readonly #expected = new Map<string, number>()
   /** Servers may leave out the version. */
   readonly #told = new Map<string, number>()
@@ -378,7 +400,11 @@ class PublishedVersions {
     this.#expected.set(path, version)
   }
 
-  readonly take = (path: string, version?: number): void => {
+  expects(path: string): boolean {
+    return this.#expected.has(path)
+  }
+
+  take(path: string, version: number | undefined): void {
     this.#count++
     this.#hasVersions &&= version !== undefined
     this.#told.set(path, Math.max(version ?? Infinity, this.#told.get(path) ?? 0))
@@ -399,7 +425,7 @@ class PublishedVersions {
 }
 
 /** Returns the version that the server was told; undefined if nothing has changed, or if there is no such text file. */
-async function syncFile({ process, files }: Running, path: string, languageId: string): Promise<number | undefined> {
+async function syncFile({ process, files }: Running, path: string): Promise<number | undefined> {
   const text = await readText(path)
   const uri = pathToFileURL(path).href
   const before = files.get(path)
@@ -408,13 +434,14 @@ async function syncFile({ process, files }: Running, path: string, languageId: s
     files.delete(path)
     return undefined
   }
-  if (before?.text === text) return undefined
-  const version = (before?.version ?? 0) + 1
-  // The newest stand last.
+  const isChanged = before?.text !== text
+  const version = (before?.version ?? 0) + (isChanged ? 1 : 0)
+  // Those that were asked about last stand last, and stay open.
   files.delete(path)
   files.set(path, { version, text })
+  if (!isChanged) return undefined
   if (before) process.notify('textDocument/didChange', { textDocument: { uri, version }, contentChanges: [{ text }] })
-  else process.notify('textDocument/didOpen', { textDocument: { uri, languageId, version, text } })
+  else process.notify('textDocument/didOpen', { textDocument: { uri, languageId: languageIdOf(path), version, text } })
   process.notify('textDocument/didSave', { textDocument: { uri } })
   for (const oldest of [...files.keys()].slice(0, Math.max(0, files.size - maxOpenFiles))) {
     files.delete(oldest)
@@ -476,6 +503,10 @@ function countsOf(diagnostics: readonly Diagnostic[]): Counts {
   return { errors, warnings: diagnostics.length - errors }
 }
 
+function roomIn(published: ReadonlyMap<string, readonly Diagnostic[]>): number {
+  return Math.max(0, maxPublished - [...published.values()].reduce((sum, { length }) => sum + length, 0))
+}
+
 /** Errors and warnings; what does not fit the protocol is left out. */
 function readDiagnostics(items: readonly unknown[]): Diagnostic[] {
   return items.slice(0, maxPerFile).flatMap((item): Diagnostic[] => {
@@ -483,13 +514,12 @@ function readDiagnostics(items: readonly unknown[]): Diagnostic[] {
     if (!read.success || (read.data.severity ?? 1) > 2) return []
     const { range, severity = 1, code, source, message } = read.data
     const origin = [source, code].filter((part) => part !== undefined).join(' ')
-    const text = message.replaceAll(/\s+/g, ' ').slice(0, maxMessageLength)
     return [
       {
         line: range.start.line + 1,
         column: range.start.character + 1,
         severity: severity === 1 ? 'error' : 'warning',
-        message: origin === '' ? text : `${text} (${origin})`,
+        message: plainText(origin === '' ? message : `${message} (${origin})`, maxMessageLength),
       },
     ]
   })

@@ -30,6 +30,14 @@ const passed = [
 ]
 const maxServers = 4
 
+/** What servers say about some files. */
+export interface Answers {
+  /** Also about other files that the servers know. */
+  found: Map<string, Diagnostic[]>
+  /** Files of servers that have failed, do not run, or said nothing about them. Files without a server are not among them. */
+  unanswered: readonly string[]
+}
+
 interface Shared {
   servers: LanguageServers
   users: number
@@ -94,18 +102,18 @@ export class LanguageServers {
     return [...this.#servers.values()].reduce((count, { publishedLate }) => count + publishedLate, 0)
   }
 
-  /**
-   * The diagnostics of these files, and of others that their servers know. Files without a server are left out, and so are those whose
-   * server has failed. `starts: false` asks only servers that run.
-   */
-  async diagnose(paths: readonly string[], { starts }: { starts: boolean }): Promise<Map<string, Diagnostic[]>> {
+  /** Asks about at most `maxOpenFiles` files. `starts: false` asks only servers that run. */
+  async diagnose(paths: readonly string[], { starts }: { starts: boolean }): Promise<Answers> {
     const byServer = new Map<LanguageServer, string[]>()
+    const served = new Set<string>()
     for (const path of paths) {
       const server = await this.#serverFor(path)
+      if (server) served.add(path)
       if (server && (starts || server.isRunning)) byServer.set(server, [...(byServer.get(server) ?? []), path])
     }
     const found = await Promise.allSettled([...byServer].map(([server, its]) => server.diagnose(its)))
-    return new Map(found.flatMap((each) => (each.status === 'fulfilled' ? [...each.value] : [])))
+    const answers = new Map(found.flatMap((each) => (each.status === 'fulfilled' ? [...each.value] : [])))
+    return { found: answers, unanswered: paths.filter((path) => served.has(path) && !answers.has(path)) }
   }
 
   async #serverFor(path: string): Promise<LanguageServer | undefined> {
@@ -119,7 +127,7 @@ export class LanguageServers {
       passed.flatMap((name) => (environment[name] === undefined ? [] : [[name, environment[name]]])),
     )
     const onChange = (): void => this.#listeners.notify()
-    const made = new LanguageServer({ server, env, clock, onChange, ...(box && { box }) })
+    const made = new LanguageServer({ server, workspace: this.workspace, env, clock, onChange, ...(box && { box }) })
     this.#servers.set(key, made)
     return made
   }

@@ -1,4 +1,5 @@
 import type { Clock } from '@tapetree/session/util/wait'
+import { z } from 'zod'
 import { OwnProcess, type OwnProcessOptions } from '../tools/commands/own-process.ts'
 
 export interface ServerProcessOptions {
@@ -15,6 +16,15 @@ const maxHeaderBytes = 4096
 /** A server that sends more than this in the time of one window is ended. */
 const floodBytes = 4 * 1024 * 1024
 const floodWindowMs = 5000
+
+/** A request, a notification or an answer. */
+const messageSchema = z.object({
+  id: z.union([z.number(), z.string()]).nullish(),
+  method: z.string().optional(),
+  params: z.unknown().optional(),
+  result: z.unknown().optional(),
+  error: z.object({ message: z.unknown().optional(), code: z.unknown().optional() }).nullish(),
+})
 
 /** A server answered with an error, and runs on. */
 export class ServerError extends Error {
@@ -117,26 +127,25 @@ export class ServerProcess {
   }
 
   #take(body: Buffer): void {
-    let message: {
-      id?: unknown
-      method?: unknown
-      params?: unknown
-      result?: unknown
-      error?: { message?: unknown; code?: unknown }
+    const message = readMessage(body)
+    if (!message) return void this.end('It sent a message that does not fit the protocol.')
+    const { id, method, params, result, error } = message
+    if (method !== undefined) {
+      if (id === undefined) return this.#options.onNotification(method, params)
+      return this.#send({ id, result: this.#options.onRequest(method, params) ?? null })
     }
-    try {
-      message = JSON.parse(body.toString()) as typeof message
-    } catch {
-      return void this.end('It sent a message that is not JSON.')
-    }
-    const { id, method } = message
-    if (typeof method === 'string') {
-      if (id === undefined) return this.#options.onNotification(method, message.params)
-      return this.#send({ id, result: this.#options.onRequest(method, message.params) ?? null })
-    }
-    const waiting = this.#waiting.get(id as number)
-    this.#waiting.delete(id as number)
-    if (message.error) waiting?.reject(new ServerError(String(message.error.message), message.error.code))
-    else waiting?.resolve(message.result)
+    if (typeof id !== 'number') return
+    const waiting = this.#waiting.get(id)
+    this.#waiting.delete(id)
+    if (error) waiting?.reject(new ServerError(typeof error.message === 'string' ? error.message : '', error.code))
+    else waiting?.resolve(result)
+  }
+}
+
+function readMessage(body: Buffer): z.output<typeof messageSchema> | undefined {
+  try {
+    return messageSchema.parse(JSON.parse(body.toString()))
+  } catch {
+    return undefined // not JSON, or no message
   }
 }
