@@ -160,6 +160,11 @@ describe.skipIf(missing !== undefined)('servers that form one service', () => {
     await nats.stop()
     expect(await here.ask('First')).toMatchObject({ text: 'One.' })
     await vi.waitFor(() => expect(lastWords(there)).toBe('One.'), patiently)
+    // Its link to the owner is lost.
+    await vi.waitFor(() => expect(there.state('presence')).toHaveLength(1), patiently)
+    await nats.resume()
+    await vi.waitFor(() => expect(there.state('presence')).toHaveLength(2), patiently)
+    await nats.stop()
     const asked = there.ask('Second')
     await nats.resume()
     expect(await asked).toMatchObject({ outcome: 'completed', text: 'Two.' })

@@ -1,6 +1,6 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { ToolHost, type HostLink } from '@tapetree/agent/tool-host'
+import { ToolHost, type HostLink, type ToolHostOptions } from '@tapetree/agent/tool-host'
 import { newId } from '@tapetree/session'
 import { setTimeout } from 'node:timers/promises'
 import { allTools } from '../../../packages/agent/src/tools/builtin/all-tools.ts'
@@ -13,11 +13,12 @@ export interface HostileOptions {
 }
 
 const secret = 'what-is-outside-stays-outside'
+/** A link outside of the folder leads to it. */
+const hiddenPlace = 'where-it-leads-stays-unknown'
 /** More than this would be a leak: a request is a few hundred bytes. */
 const maxGrowthMb = 64
-const accepted = 'accept-edits'
 
-/** A service that wants more than the host allows: other paths, other modes, calls that have run, and floods. */
+/** A service that wants more than the hosts allow: other paths, other modes, calls that have run, wrong judgements, and floods. */
 export async function hostileService(root: string, { requests, random, say }: HostileOptions): Promise<string[]> {
   const folder = join(root, 'project')
   mkdirSync(join(folder, 'private'), { recursive: true })
@@ -27,45 +28,60 @@ export async function hostileService(root: string, { requests, random, say }: Ho
   writeFileSync(join(folder, 'open.txt'), 'open')
   symlinkSync(join(root, 'outside.txt'), join(folder, 'link.txt'))
   symlinkSync(root, join(folder, 'up'))
+  mkdirSync(join(root, hiddenPlace))
+  symlinkSync(join(root, hiddenPlace), join(root, 'current'))
   const outsideBefore = readdirSync(root).join()
-  const host = await ToolHost.open({
-    dataFolder: join(root, 'host'),
-    workspaces: { app: folder },
-    mode: accepted,
-    rules: [{ effect: 'deny', type: 'read', match: './private/**' }],
-  })
+  const open = (mode: 'accept-edits' | 'sandboxed', options: Partial<ToolHostOptions> = {}): Promise<ToolHost> =>
+    ToolHost.open({
+      dataFolder: join(root, 'host', mode),
+      workspaces: { app: folder },
+      mode,
+      rules: [{ effect: 'deny', type: 'read', match: './private/**' }],
+      ...options,
+    })
+  const unboxed = await open('accept-edits')
+  const boxed = await open('sandboxed', { sandbox: { folder: join(root, 'host', 'sandbox'), own: [] } })
   const before = usedBytes()
   let answers = 0
   let leaked = 0
   const link: HostLink = {
     send: (text) => {
       answers++
-      if (text.includes(secret)) leaked++
+      if (text.includes(secret) || text.includes(hiddenPlace)) leaked++
     },
   }
-  host.join(link)
+  unboxed.join(link)
+  boxed.join(link)
+  const areBusy = (): boolean => unboxed.running + boxed.running > 0
   const pick = <T>(items: readonly T[]): T => items[Math.floor(random() * items.length)] as T
   const tools = new Map(allTools().map((tool) => [tool.name, tool]))
-  const sent: { id: string; session: string }[] = []
+  const sentTo = new Map<ToolHost, { id: string; session: string }[]>([
+    [unboxed, []],
+    [boxed, []],
+  ])
+  // Each session has a network of its own as soon as a command runs in its sandbox.
+  const boxedSessions = [newId(), newId(), newId()]
   for (let count = 0; count < requests; count++) {
     const path = pick(paths(root))
-    const [tool, input] = pick(attempts(path, root))
+    const host = random() < 0.1 ? boxed : unboxed
+    const [tool, input] = pick(host === boxed ? boxedAttempts(path, root) : attempts(path, root))
     const checked = tools.get(tool)?.check(input, { cwd: folder })
+    const sent = sentTo.get(host) ?? []
     const old = random() < 0.2 ? pick(sent) : undefined
-    const { id, session } = old ?? { id: newId(), session: newId() }
+    const { id, session } = old ?? { id: newId(), session: host === boxed ? pick(boxedSessions) : newId() }
     const request = {
       ...{
         type: 'call',
         id,
         session,
         run: 'r',
-        call: 'c',
+        call: id,
         workspace: pick(['app', 'app', 'app', 'other']),
         tool,
         input,
       },
-      // As if all of it had been allowed.
-      judged: typeof checked === 'object' ? checked.access : [],
+      // As if all of it had been allowed, or something else.
+      judged: pick([typeof checked === 'object' ? checked.access : [], [], [{ type: 'read', path: folder }]]),
       from: pick([0, 0, 1e9]),
       ...(random() < 0.3 && { box: pick(['writable', 'read-only']) }),
     }
@@ -74,11 +90,11 @@ export async function hostileService(root: string, { requests, random, say }: Ho
     if (random() < 0.05) host.take(JSON.stringify({ type: pick(['cancel', 'settled']), id, session }), link)
     if (random() < 0.1) host.take(JSON.stringify(jobQuestion(pick, { id: newId(), session, path })), link)
     // Floods of some hundred, then a pause.
-    if (count % 500 === 499) while (host.running > 0) await setTimeout(5)
+    if (count % 500 === 499) while (areBusy()) await setTimeout(5)
   }
-  while (host.running > 0) await setTimeout(5)
+  while (areBusy()) await setTimeout(5)
   const grownMb = Math.round((usedBytes() - before) / 2 ** 20)
-  await host.close()
+  await Promise.all([unboxed.close(), boxed.close()])
   say(`a hostile server sent ${requests} requests and got ${answers} answers; ${grownMb} MB more memory`)
   return [
     ...(leaked > 0 ? [`a hostile server got a secret of the host in ${leaked} messages`] : []),
@@ -100,6 +116,7 @@ const paths = (root: string): string[] => [
   'link.txt',
   'up/outside.txt',
   'up/made.txt',
+  '../current/x',
   'private/key.txt',
   '.env',
   '.git/hooks/pre-commit',
@@ -122,6 +139,14 @@ const attempts = (path: string, root: string): [string, Record<string, unknown>]
   ['bash', { command: 'true', background: true }],
   ['job_output', { jobId: `../../${path}` }],
   ['__proto__', {}],
+]
+
+/** A command in the sandbox may read what is outside, and write in the folder. */
+const boxedAttempts = (path: string, root: string): [string, Record<string, unknown>][] => [
+  ...attempts(path, root).filter(([tool]) => tool !== 'bash'),
+  ['bash', { command: 'true', description: 'x'.repeat(900) }],
+  ['bash', { command: 'true', description: 'x'.repeat(100_000) }],
+  ['bash', { command: 'true', background: true }],
 ]
 
 /** Of this session or of none, also with ids that lead elsewhere. */

@@ -604,7 +604,7 @@ describe('a command of the user', () => {
       expect(await running).toMatchObject({ output: expect.stringContaining('begun'), cancelled: true })
       await agent.close()
       const log = await readFile(join(cwd, 'sessions', id, 'events.jsonl'), 'utf8')
-      expect(log.split('\n').find((line) => line.includes('echo begun'))).toContain('"cancelled":true')
+      expect(log.split('\n').findLast((line) => line.includes('echo begun'))).toContain('"cancelled":true')
     },
   )
 

@@ -31,6 +31,7 @@ import { planResume, type ResumePlan } from '../run/resume.ts'
 import type { RunStart } from '../run/run.ts'
 import { defaultRunSettings, type RunSettings } from '../run/run-settings.ts'
 import type { Run } from '../run/run-slot.ts'
+import { endInterruptedCommands } from '../run/user-command.ts'
 import { resumeRewind, rewind, type RewindOptions, type RewindOutcome } from './rewind.ts'
 import { executeBash, type BashOptions } from './shell.ts'
 import type { Subagent } from './subagents.ts'
@@ -70,6 +71,7 @@ export class AgentSession {
       agent.#open.tools()
       await agent.#open.permissionMode.begin(options)
       await agent.#open.fallBack()
+      await agent.#endInterruptedCommands()
       await agent.#hooks.sessionStart({ sessionId: session.id })
       return agent
     } catch (error) {
@@ -487,6 +489,15 @@ export class AgentSession {
     const isFresh = session.permissionMode === undefined
     await permissionMode.begin({ ...(isFresh && mode && { mode }), ...(maxMode && { maxMode }) })
     await this.#open.fallBack()
+    await this.#endInterruptedCommands()
+  }
+
+  /** If a run can be resumed, it does this, so that its position stays the same until then. */
+  async #endInterruptedCommands(): Promise<void> {
+    const { session, slot } = this.#open
+    if (session.openCommands.length === 0 || (await this.planResume())) return
+    // A session whose log cannot grow is still opened. The next one that opens it tries again.
+    await endInterruptedCommands(session, (draft, cause) => slot.append(draft, cause)).catch(() => undefined)
   }
 
   async #leave(): Promise<void> {

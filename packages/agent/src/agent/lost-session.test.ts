@@ -1,3 +1,7 @@
+import { existsSync } from 'node:fs'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { SessionError, SessionStore } from '@tapetree/session'
 import { MemoryLogStore } from '@tapetree/session/log-store'
 import { changedPort } from '@tapetree/session/testing'
@@ -105,4 +109,30 @@ test('a call starts in the same step in which this process was found to be the o
   if (outcome.type !== 'started') throw new Error(outcome.type)
   await outcome.run.done
   expect(isSure).toEqual([true])
+})
+
+test('a command of the user does not start if another process has taken over meanwhile', async () => {
+  const cwd = await mkdtemp(join(tmpdir(), 'lost-session-'))
+  const lost = new AbortController()
+  const memory = new MemoryLogStore()
+  const taken = new SessionError('fenced', 'Another writer has taken over this session.')
+  const confirm = async (): Promise<void> => {
+    lost.abort(taken)
+    throw taken
+  }
+  const store = new SessionStore(changedPort(memory, { log: () => ({ lost: lost.signal, confirm }) }))
+  try {
+    await using agent = await AgentSession.open({
+      models: onlyModel(scriptedModel(script())),
+      tools: () => [],
+      store,
+      cwd,
+    })
+    await expect(agent.executeBash('touch made', { cause: { cmd: '1' } })).rejects.toMatchObject({ code: 'fenced' })
+    expect(existsSync(join(cwd, 'made'))).toBe(false)
+    await using reader = await new SessionStore(memory).open(agent.session.id, { readOnly: true })
+    expect(await reader.lastLine()).toMatchObject({ type: 'bash_start', cause: { cmd: '1' } })
+  } finally {
+    await rm(cwd, { recursive: true, force: true })
+  }
 })

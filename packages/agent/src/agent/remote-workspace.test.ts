@@ -176,6 +176,31 @@ describe('a session whose tools work on another machine', () => {
     await expect(agent.executeBash('pwd')).rejects.toThrow('The tool host laptop cannot be reached.')
   })
 
+  test('sends the same command of the user with the same id, so that the host runs it once', async () => {
+    const { agent, channel } = await connected(script().text('done'))
+    const ids: string[] = []
+    for (const cmd of ['one', 'one', 'two']) {
+      await agent.executeBash('echo x >> ledger; cat ledger', { cause: { cmd } })
+      ids.push(...channel.requests.splice(0).flatMap((request) => (request.type === 'call' ? [request.id] : [])))
+    }
+    expect(ids[1]).toBe(ids[0])
+    expect(readFileSync(join(folder, 'ledger'), 'utf8')).toBe('x\nx\n')
+  })
+
+  test('records a command of the user before the host gets it', async () => {
+    const { agent, channel } = await connected(script().text('done'))
+    const seen: unknown[] = []
+    const send = channel.send.bind(channel)
+    channel.send = (request) => {
+      seen.push(agent.session.openCommands)
+      send(request)
+    }
+    await agent.executeBash('true', { cause: { cmd: 'one' }, excludeFromContext: true })
+    const started = { command: 'true', excludeFromContext: true, host: host.hello.id, cause: { cmd: 'one' } }
+    expect(seen[0]).toMatchObject([started])
+    expect(agent.session.openCommands).toEqual([])
+  })
+
   test('asks about files as the host sees them', async () => {
     writeFileSync(join(folder, '.env'), 'X=1\n')
     const { agent } = await connected(script().toolCall('1', 'read', { path: '.env' }).step().text('done'), {

@@ -1,13 +1,24 @@
 import { hostname } from 'node:os'
 import { newId, SessionError, type BashExecution, type Cause, type Session } from '@tapetree/session'
 import { systemClock } from '@tapetree/session/util/wait'
-import { startCommand } from '../tools/commands/command.ts'
+import { attach, startCommand, type Command } from '../tools/commands/command.ts'
 import { commandEnvironment } from '../tools/commands/environment.ts'
-import { LiveOutput, showOutput } from '../tools/commands/shown-output.ts'
+import { LiveOutput } from '../tools/commands/shown-output.ts'
 import { newJobId, type Jobs } from '../tools/commands/jobs.ts'
+import { currentBootId } from '../tools/commands/process-table.ts'
+import type { ToolContext } from '../tools/tool.ts'
+import { sha256Of } from '../util/request-hash.ts'
 import type { LiveEvent } from '../run/events.ts'
 import type { Redactor } from '@tapetree/redact'
 import type { RunSlot } from '../run/run-slot.ts'
+import {
+  bashMessage,
+  bashTexts,
+  holdCommand,
+  outcomeOf,
+  type BashOutcome,
+  type BashStart,
+} from '../run/user-command.ts'
 import type { RemoteWorkspace } from '../tool-host/remote-workspace.ts'
 
 export interface ShellDeps {
@@ -46,62 +57,91 @@ export function parseShellInput(typed: string): ShellInput | undefined {
 
 /** Runs a command of the user, without a permission request, and records it with its output in the session. */
 export async function executeBash(command: string, options: BashOptions, deps: ShellDeps): Promise<BashExecution> {
-  if (deps.remote) return executeThere(command, options, { ...deps, remote: deps.remote })
-  const { session, jobs, cwd, prefix } = deps
-  const item = newId()
-  const jobId = newJobId()
-  const spool = await jobs.create(jobId, session.localFolder)
-  const env = commandEnvironment(process.env)
-  const whole = prefix === '' ? command : `${prefix}\n${command}`
-  const { signal } = options
-  const order = { spool, command: whole, cwd, env, deadlineMs: dayMs, redaction: deps.redactor.policy }
-  const running = await startCommand({ ...order, ...(signal && { signal }) })
-  const stop = (): void => void running.stop().catch(() => undefined)
-  signal?.addEventListener('abort', stop, { once: true })
-  if (signal?.aborted) stop()
+  const { session, slot, jobs, remote } = deps
+  const { excludeFromContext, cause, signal = new AbortController().signal } = options
+  signal.throwIfAborted()
+  if (remote?.problem !== undefined) throw new SessionError('session-busy', remote.problem)
+  const place = remote ? { host: remote.reference.hostId } : await placeHere(deps)
+  const start: BashStart = { messageId: newId(), command, ...(excludeFromContext && { excludeFromContext }), ...place }
+  const release = holdCommand(session, start.messageId)
   try {
-    let off = 0
-    const stream = deps.redactor.stream()
-    const live = new LiveOutput((printed) => {
-      const text = stream.write(printed)
-      if (text === '') return
-      deps.observe({ type: 'delta', item, part: 0, kind: 'tool_output', off, text, run: '' })
-      off += text.length
-    })
-    const outcome = await running.wait({ onOutput: (piece) => live.take(piece) })
-    const spooled = await running.output()
-    const output = await showOutput(spooled, 0, session)
-    const exit = outcome.type === 'ended' ? outcome.exit : undefined
-    const bashExecution: BashExecution = {
-      command,
-      output,
-      ...(typeof exit?.code === 'number' && { exitCode: exit.code }),
-      ...(exit?.cause === 'stopped' && { cancelled: true }),
-      ...(options.excludeFromContext && { excludeFromContext: true }),
-    }
-    const message = { role: 'bashExecution' as const, content: [], bashExecution }
-    await deps.slot.append({ type: 'message', id: item, message }, options.cause)
-    await jobs.removeSpool({ spool, host: hostname() }, session.localFolder)
-    return bashExecution
+    await session.append({ type: 'bash_start', bashStart: start }, cause && { cause })
+    const work = { start, signal, deps, ...(cause && { cause }) }
+    // Nothing may be awaited after the last check: this process may have been paused before, so that another one owns the session.
+    for (let unsure; (unsure = session.confirmOwner());) await unsure
+    const outcome = await (remote ? runThere(work, remote) : runHere(work))
+    const message = bashMessage(start, outcome)
+    await slot.append(message, cause)
+    if (!remote) await jobs.removeSpool(start, session.localFolder)
+    return message.message.bashExecution
   } finally {
-    signal?.removeEventListener('abort', stop)
+    release()
   }
 }
 
-/** The same on the machine where the tools of the session work. Its owner decides what may run there. */
-async function executeThere(
-  command: string,
-  { excludeFromContext, signal = new AbortController().signal, cause }: BashOptions,
-  { session, slot, cwd, observe, redactor, remote }: ShellDeps & { remote: RemoteWorkspace },
-): Promise<BashExecution> {
-  if (remote.problem !== undefined) throw new SessionError('session-busy', remote.problem)
-  const item = newId()
+async function placeHere({ session, jobs }: ShellDeps): Promise<Pick<BashStart, 'host' | 'bootId' | 'spool'>> {
+  const spool = await jobs.create(newJobId(), session.localFolder)
+  return { host: hostname(), bootId: currentBootId(), spool }
+}
+
+interface StartedCommand {
+  start: BashStart
+  signal: AbortSignal
+  cause?: Cause
+  deps: ShellDeps
+}
+
+async function runHere(work: StartedCommand): Promise<BashOutcome> {
+  const { start, signal, deps } = work
+  const { cwd, prefix, redactor } = deps
+  const { spool = '' } = start
+  const env = commandEnvironment(process.env)
+  const whole = prefix === '' ? start.command : `${prefix}\n${start.command}`
+  const order = { spool, command: whole, cwd, env, deadlineMs: dayMs, redaction: redactor.policy }
+  try {
+    return await untilEnd(await startCommand({ ...order, signal }), work)
+  } catch (error) {
+    return attach(spool).forestall() ? notStarted(error, signal) : { output: bashTexts.failed(error) }
+  }
+}
+
+function notStarted(error: unknown, { aborted }: AbortSignal): BashOutcome {
+  return aborted ? { output: '', cancelled: true } : { output: bashTexts.notStarted(error) }
+}
+
+async function untilEnd(running: Command, { start, signal, deps }: StartedCommand): Promise<BashOutcome> {
+  const stop = (): void => void running.stop().catch(() => undefined)
+  signal.addEventListener('abort', stop, { once: true })
+  if (signal.aborted) stop()
+  try {
+    const live = new LiveOutput(outputListener(start, deps))
+    const outcome = await running.wait({ onOutput: (piece) => live.take(piece) })
+    return await outcomeOf(running, outcome.type === 'ended' ? outcome.exit : undefined, deps.session)
+  } finally {
+    signal.removeEventListener('abort', stop)
+  }
+}
+
+/** Shows what the command prints, without secrets. */
+function outputListener({ messageId: item }: BashStart, { redactor, observe }: ShellDeps): (printed: string) => void {
   const stream = redactor.stream()
   let off = 0
-  const { content, exitCode } = await remote.runForUser(command, {
+  return (printed) => {
+    const text = stream.write(printed)
+    if (text === '') return
+    observe({ type: 'delta', item, part: 0, kind: 'tool_output', off, text, run: '' })
+    off += text.length
+  }
+}
+
+/** Runs it on the machine where the tools of the session work. Its owner decides what may run there. */
+async function runThere({ start, signal, cause, deps }: StartedCommand, remote: RemoteWorkspace): Promise<BashOutcome> {
+  const { session, cwd } = deps
+  const { command, messageId } = start
+  const context: ToolContext = {
     sessionId: session.id,
     runId: '',
-    callId: item,
+    callId: cause ? callIdOf(session, cause) : messageId,
     cwd,
     signal,
     clock: systemClock,
@@ -110,26 +150,26 @@ async function executeThere(
     append: async () => undefined,
     putBlob: (bytes) => session.putBlob(bytes),
     getBlob: (sha256) => session.getBlob(sha256),
-    observe: (printed) => {
-      const text = stream.write(printed)
-      if (text === '') return
-      observe({ type: 'delta', item, part: 0, kind: 'tool_output', off, text, run: '' })
-      off += text.length
-    },
+    observe: outputListener(start, deps),
     ask: async () => ({ text: '', isCancelled: true }),
     reach: async () => undefined,
     readmit: async () => ({ type: 'denied', reason: 'The command cannot run there.' }),
-  })
-  const bashExecution: BashExecution = {
-    command,
-    output: typeof content === 'string' ? content : '',
-    ...(exitCode !== undefined && { exitCode }),
-    ...(signal.aborted && { cancelled: true }),
-    ...(excludeFromContext && { excludeFromContext: true }),
   }
-  const message = { role: 'bashExecution' as const, content: [], bashExecution }
-  await slot.append({ type: 'message', id: item, message }, cause)
-  return bashExecution
+  try {
+    const { content, exitCode } = await remote.runForUser(command, context)
+    return {
+      output: typeof content === 'string' ? content : '',
+      ...(exitCode !== undefined && { exitCode }),
+      ...(signal.aborted && { cancelled: true }),
+    }
+  } catch (error) {
+    return { output: bashTexts.failed(error) }
+  }
+}
+
+/** The same for every attempt to run a client command, so that the tool host runs it once. */
+function callIdOf({ id }: Session, { cmd }: Cause): string {
+  return `user-${sha256Of(JSON.stringify([id, cmd])).slice(0, 32)}`
 }
 
 /** The running commands of the user. They end with their session at the latest, and their outcome is in its log. */

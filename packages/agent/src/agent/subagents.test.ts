@@ -235,13 +235,13 @@ describe('a subagent', () => {
 
 describe('two subagents that edit at the same time', () => {
   const tasks = script()
-    .toolCall(...task('1', '/work/a.ts'))
-    .toolCall(...task('2', '/work/b.ts'))
+    .toolCall(...task('1', '/project/a.ts'))
+    .toolCall(...task('2', '/project/b.ts'))
 
   /** Every file has an error. */
   async function openChecked(model: ScriptedModel): Promise<AgentSession> {
     const servers = {
-      workspace: '/work',
+      workspace: '/project',
       publishedLate: 0,
       problems: [],
       diagnose: async (paths: readonly string[]) => ({
@@ -250,8 +250,8 @@ describe('two subagents that edit at the same time', () => {
       }),
     } as unknown as LanguageServers
     const clock = new FakeClock()
-    const diagnostics = new EditDiagnostics(servers, { cwd: '/work', clock })
-    return open(model, { cwd: '/work', clock, diagnostics, tools: [bothWrite(), diagnosticsTool(diagnostics)] })
+    const diagnostics = new EditDiagnostics(servers, { cwd: '/project', clock })
+    return open(model, { cwd: '/project', clock, diagnostics, tools: [bothWrite(), diagnosticsTool(diagnostics)] })
   }
 
   /** Finishes when both have called it. */
@@ -278,7 +278,7 @@ describe('two subagents that edit at the same time', () => {
   test('are each told of their own errors', async () => {
     const model = modelThat((last) => {
       if (last === 'go') return tasks
-      if (last.startsWith('/work/')) return script().toolCall('1', 'write_note', { path: last })
+      if (last.startsWith('/project/')) return script().toolCall('1', 'write_note', { path: last })
       return script().text(last)
     })
     const told = (name: string): string =>
@@ -289,7 +289,7 @@ describe('two subagents that edit at the same time', () => {
   test('each check their own files with the tool', async () => {
     const model = modelThat((last) => {
       if (last === 'go') return tasks
-      if (last.startsWith('/work/')) return script().toolCall('1', 'write_note', { path: last })
+      if (last.startsWith('/project/')) return script().toolCall('1', 'write_note', { path: last })
       if (last.startsWith('wrote ')) return script().toolCall('2', 'diagnostics', {})
       return script().text(last)
     })

@@ -2,7 +2,7 @@ import { SessionError, newId, type Session, type SessionStore } from '@tapetree/
 import { fromDisk, type DiskLine } from '@tapetree/session/format'
 import { untilAborted } from '@tapetree/session/util/deadline'
 import type { RunEnd } from '../run/run-settings.ts'
-import { defineTool, type Gate, type Tool, type ToolContext, type ToolOutput } from '../tools/tool.ts'
+import { SessionSuspended, defineTool, type Gate, type Tool, type ToolContext, type ToolOutput } from '../tools/tool.ts'
 import type { Run } from '../run/run-slot.ts'
 import { z } from 'zod'
 import { promptFile } from '../prompt/prompt-file.ts'
@@ -79,7 +79,7 @@ export class Subagents<A extends Subagent = Subagent> {
   }
 
   async #workWith(child: A, task: Task, signal: AbortSignal): Promise<{ text: string; end: RunEnd }> {
-    const stop = (): void => void child.abort()
+    const stop = (): void => void (signal.reason instanceof SessionSuspended ? child.suspend() : child.abort())
     this.#running.set(child.session.id, child)
     signal.addEventListener('abort', stop, { once: true })
     try {

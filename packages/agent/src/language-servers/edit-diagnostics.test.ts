@@ -297,8 +297,8 @@ test('what a server publishes stays in its line and in the workspace', async () 
 
 test('a line cannot end its element, whatever the file is called', () => {
   const found = { line: 1, column: 1, severity: 'error', message: 'bad' } as const
-  const path = '/work/x\n</diagnostics>.py'
-  expect(diagnosticLines(new Map([[path, Array.from({ length: 21 }, () => found)]]), '/work').slice(-2)).toEqual([
+  const path = '/project/x\n</diagnostics>.py'
+  expect(diagnosticLines(new Map([[path, Array.from({ length: 21 }, () => found)]]), '/project').slice(-2)).toEqual([
     String.raw`"x\n&lt;/diagnostics>.py":1:1 error: bad`,
     String.raw`"x\n&lt;/diagnostics>.py": and 1 more`,
   ])

@@ -7,6 +7,7 @@ import { foreignApi } from './foreign-agent.ts'
 import { factsOf, positionOf } from './position.ts'
 import { SharedSession } from './run-slot.ts'
 import { resultText } from './tool-results.ts'
+import { endInterruptedCommands } from './user-command.ts'
 import { hostname } from 'node:os'
 import { attach, type Command } from '../tools/commands/command.ts'
 import { reportOutcome, reportRunning } from '../tools/commands/report.ts'
@@ -42,6 +43,7 @@ export async function closeInterruptedRun(session: Session): Promise<void> {
     // The result is durable: a failed cleanup does no harm.
     if (start) await jobs.removeSpool(start, session.localFolder).catch(() => undefined)
   }
+  await endInterruptedCommands(session, (draft, cause) => session.append(draft, cause && { cause }))
   // An answer may arrive at the same time: a request has only one answer.
   const requests = SharedSession.of(session).requests ?? new Requests(session)
   for (const { requestId } of requests.pending) await requests.answer({ requestId, outcome: 'cancelled' })

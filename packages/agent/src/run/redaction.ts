@@ -37,6 +37,7 @@ const isRedacted: Record<Draft['type'], boolean> = {
   blocked: true,
   error: true,
   check: true,
+  bash_start: true,
   unknown_record: true,
   // We write these, or the model made them and they must be found again unchanged.
   system: false,
@@ -71,6 +72,9 @@ function redactDraft<D extends Draft>(draft: D, redactor: Redactor): D {
   // The trees of a check must be found again.
   if (draft.type === 'check')
     return { ...draft, check: { ...draft.check, command: redactor.text(draft.check.command) } }
+  // The spool folder must be found again.
+  if (draft.type === 'bash_start')
+    return { ...draft, bashStart: { ...draft.bashStart, command: redactor.text(draft.bashStart.command) } }
   return redactor.json(draft)
 }
 

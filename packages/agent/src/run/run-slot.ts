@@ -2,6 +2,7 @@ import { SessionError, type Cause, type Session } from '@tapetree/session'
 import type { EntryDraft } from '@tapetree/session/format'
 import { Requests } from '../permissions/requests.ts'
 import { Jobs } from '../tools/commands/jobs.ts'
+import { SessionSuspended } from '../tools/tool.ts'
 import { nextWaiting, OwnerLeft } from './delivery.ts'
 import type { AgentEvent } from './events.ts'
 import type { CurrentRun } from './open-run.ts'
@@ -192,10 +193,13 @@ export class RunSlot {
     return occupant
   }
 
-  /** Work stops at once if another process has taken the session over: nothing of it could be recorded. */
+  /**
+   * Work stops at once if another process has taken the session over: nothing of it could be recorded. Commands continue, because
+   * that process attaches to them.
+   */
   async #hold<T>(occupant: Occupant, work: () => Promise<T>): Promise<T> {
     const stop = this.session.onStorageChange(({ type }) => {
-      if (type === 'lost') occupant.controller.abort()
+      if (type === 'lost') occupant.controller.abort(new SessionSuspended())
     })
     try {
       return await work()

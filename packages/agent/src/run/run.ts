@@ -14,6 +14,7 @@ import type { RunDeps } from './run-deps.ts'
 import type { RunEnd } from './run-settings.ts'
 import { runToolCalls } from './tool-calls.ts'
 import { turn } from './turn.ts'
+import { endInterruptedCommands } from './user-command.ts'
 
 /** What a run begins with. */
 export type RunStart =
@@ -59,6 +60,7 @@ export async function run(
       current.begun?.(open.runId)
       deps.files?.runStarted({ runId: open.runId, entryId: open.head })
       end = await work(open, next.type === 'resume' ? next.plan : undefined)
+      await endCommands(open)
       await deps.files?.runEnded({ runId: open.runId })
       await finish(end, open, startedAt)
     } finally {
@@ -151,6 +153,7 @@ async function work(open: OpenRun, plan: ResumePlan | undefined): Promise<RunEnd
   const settle = async (): Promise<void> => {
     if (unsettled) await settleEvidence(unsettled, open)
     unsettled = undefined
+    if (!plan || asksModel(plan)) await endCommands(open)
   }
   if (plan?.wasStopped) {
     await settle()
@@ -179,6 +182,15 @@ async function work(open: OpenRun, plan: ResumePlan | undefined): Promise<RunEnd
       headBefore = open.head
     }
   }
+}
+
+/** Whether a resumed run goes on. Otherwise nothing may come between its last answer and its end. */
+function asksModel({ matters, wasStopped }: ResumePlan): boolean {
+  return !wasStopped && matters.some(({ type }) => type === 'unanswered' || type === 'call')
+}
+
+function endCommands(open: OpenRun): Promise<void> {
+  return endInterruptedCommands(open.deps.session, (draft, cause) => open.append(draft, undefined, cause))
 }
 
 function failed(runId: string, reason: string, message: string): RunEnd {

@@ -84,6 +84,10 @@ export class SessionSandbox implements GateSandbox, CommandSandbox {
     this.#calls.set(callId, reach)
   }
 
+  leave(callId: string): void {
+    this.#calls.delete(callId)
+  }
+
   async blockedIn(output: string, call: { cwd: string; callId?: string }): Promise<Blocked[]> {
     return (await this.#sandbox()).blockedIn(output, call)
   }

@@ -1,4 +1,4 @@
-import { FilesRefused, maxPackBytes, type HostFiles } from './host-files.ts'
+import { FilesRefused, maxAllBytes, type HostFiles } from './host-files.ts'
 import { hostTexts, send, type HostLink } from './hosted-call.ts'
 import { maxPacks, type HostRequest } from './messages.ts'
 
@@ -12,8 +12,6 @@ type Transfer =
 const partBytes = 4 * 1024 * 1024
 /** Of one connection. */
 const maxTransfers = 4
-/** Of all packs together. */
-const maxBytes = 4 * maxPackBytes
 
 export class FileTransfers {
   readonly #workspaces: ReadonlyMap<string, HostFiles>
@@ -74,9 +72,7 @@ export class FileTransfers {
         const { tree, packs: sizes } = request
         if (transfers.size >= maxTransfers) throw new FilesRefused(hostTexts.busy)
         const workspace = this.#filesOf(request.workspace)
-        if (sizes.length > maxPacks || total(sizes) > maxBytes) {
-          throw new FilesRefused(`The files are more than ${maxBytes / 1024 ** 2} MiB, so they were not recreated.`)
-        }
+        if (sizes.length > maxPacks || total(sizes) > maxAllBytes) throw new FilesRefused(hostTexts.tooManyFiles)
         transfers.set(id, { type: 'in', workspace, tree, sizes, parts: [], received: 0 })
         return send(link, { type: 'part', id, off: 0 })
       }

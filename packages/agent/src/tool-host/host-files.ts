@@ -34,6 +34,8 @@ export class FilesRefused extends Error {
 
 /** A larger pack is not sent. Two of them fit into memory. */
 export const maxPackBytes = 64 * 1024 * 1024
+/** Of all packs with the files of a workspace. More are not recreated. */
+export const maxAllBytes = 4 * maxPackBytes
 /** More contents than this are not looked through for secrets at once. */
 const maxScannedBytes = 256 * 1024 * 1024
 const maxListed = 50

@@ -21,6 +21,7 @@ import {
   type Verdict,
 } from '../tools/tool.ts'
 import type { CallJournal } from './call-journal.ts'
+import { maxAllBytes } from './host-files.ts'
 import {
   maxHostMessageBytes,
   type CallOutcome,
@@ -42,6 +43,8 @@ export interface HostedSession {
   readonly tools: readonly Tool[]
   /** The sandbox in which the host lets the call run, or why it does not. */
   judge(call: JudgedCall): Promise<{ box?: BoxKind } | { refused: string }>
+  /** The call has its result. The service does not answer its questions any more. */
+  ended(call: Pick<CallRequest, 'session' | 'call'>): void
 }
 
 export interface JudgedCall {
@@ -71,6 +74,7 @@ export const hostTexts = {
   busy: 'The tool host is busy. Try again later.',
   leftOut: '[These instructions are too long to be sent. Read the file.]',
   tooLarge: 'The result is too large to be sent. The call has taken effect.',
+  tooManyFiles: `The files are more than ${maxAllBytes / 1024 ** 2} MiB, so they were not recreated.`,
   noWorkspace: (name: string) => `This tool host does not offer a workspace ${JSON.stringify(name)}.`,
   stopped: 'Stopped before it started: this call did not start.',
   noReach: (host: string) =>
@@ -188,16 +192,19 @@ export class HostedCall {
   /** What may run, or why nothing does. */
   async #allowed(): Promise<{ checked: CheckedCall; context: ToolContext } | CallEnd> {
     const { request } = this
-    const { session } = this.#deps
+    const { session, redactor } = this.#deps
     if (!session) return this.#refused(hostTexts.noWorkspace(request.workspace))
     const tool = session.tools.find(({ name }) => name === request.tool)
     if (!tool) return this.#refused(hostTexts.noTool(request.tool))
     const checked = tool.check(request.input, { cwd: session.folder })
     if (typeof checked === 'string') return this.#refused(checked)
     const { access } = checked
-    if (filesIn(access) !== filesIn(request.judged)) return { type: 'elsewhere', id: request.id, access: [...access] }
+    // First: the service must not learn where links lead that leave the folder.
     const verdict = await session.judge({ tool, access, box: request.box })
     if ('refused' in verdict) return this.#refused(verdict.refused)
+    if (filesIn(access) !== filesIn(request.judged)) {
+      return { type: 'elsewhere', id: request.id, access: redactor.json([...access]) }
+    }
     return { checked, context: this.context(verdict.box) }
   }
 
@@ -249,6 +256,7 @@ export class HostedCall {
       if (error instanceof SessionSuspended) throw error
       return { content: hostTexts.failed(error), isError: true }
     })
+    this.#deps.session?.ended(this.request)
     const result = {
       output: this.#deps.redactor.json(outputOf(output)),
       ...(output?.exitCode !== undefined && { exitCode: output.exitCode }),

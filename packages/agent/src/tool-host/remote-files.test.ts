@@ -136,6 +136,18 @@ describe('the files of a workspace', () => {
     expect(session.workspaceFiles?.tree).not.toBe(tree)
   })
 
+  test('are kept as a whole again before they become too large to be recreated', async () => {
+    const { folder, kept } = await place('first', { 'a.txt': 'one\n' })
+    await kept.keep()
+    const before = session.workspaceFiles as NonNullable<Session['workspaceFiles']>
+    const packs = before.packs.map((pack) => ({ ...pack, size: 193 * 1024 ** 2 }))
+    await session.append({ type: 'workspace_files', workspaceFiles: { ...before, packs } })
+    write(folder, { 'b.txt': 'two\n' })
+    await kept.keep()
+    expect(session.workspaceFiles?.packs.map(({ size }) => size < 1024)).toEqual([true])
+    expect(await recreateFiles(session, (await place('second')).remote)).toMatchObject({ files: 2 })
+  })
+
   test('come from a folder inside of a repository without the rest of it', async () => {
     const repository = join(root, 'repository')
     write(repository, { 'outside.txt': 'not offered\n', 'part/a.txt': 'offered\n', 'part/.gitignore': 'ignored\n' })
@@ -195,6 +207,14 @@ describe('files are not recreated', () => {
     const second = await place('second', { 'mine.txt': 'mine\n' })
     await expect(recreateFiles(session, second.remote)).rejects.toThrow('is not empty')
     expect(existsSync(join(second.folder, 'a.txt'))).toBe(false)
+  })
+
+  test('if they are too large, and are not loaded then', async () => {
+    const { remote } = await place('first')
+    const packs = [{ sha256: 'a'.repeat(64), size: 257 * 1024 ** 2 }]
+    const workspaceFiles = { hostId: 'host-1', name: 'app', tree: 'a'.repeat(40), packs }
+    await session.append({ type: 'workspace_files', workspaceFiles })
+    await expect(recreateFiles(session, remote)).rejects.toThrow('more than 256 MiB')
   })
 
   test('if some of them are missing', async () => {

@@ -1,6 +1,7 @@
 import type { Session } from '@tapetree/session'
 import { sha256Of } from '../util/request-hash.ts'
-import { maxPackBytes } from './host-files.ts'
+import { maxAllBytes, maxPackBytes } from './host-files.ts'
+import { hostTexts } from './hosted-call.ts'
 import { conversation, HostUnavailable } from './conversation.ts'
 import { maxPacks } from './messages.ts'
 import type { RemoteWorkspace } from './remote-workspace.ts'
@@ -105,7 +106,7 @@ export class KeptFiles {
     const { hostId, name } = this.#remote.reference
     const before = this.#session.workspaceFiles
     // Files that were recreated elsewhere are those of before.
-    const known = before && before.packs.length < maxPacks ? before : undefined
+    const known = before && canGrow(before) ? before : undefined
     const { pack, base, ...taken } = await takeFiles(this.#remote, known?.tree)
     if (this.#isClosed || (pack.length === 0 && before?.hostId === hostId && before.name === name)) return
     const earlier = base === undefined ? [] : (known?.packs ?? [])
@@ -121,10 +122,20 @@ export class KeptFiles {
   }
 }
 
+/** Whether a host recreates the files also if another pack is added. */
+function canGrow({ packs }: Pick<KeptRecord, 'packs'>): boolean {
+  return packs.length < maxPacks && bytesOf(packs) + maxPackBytes <= maxAllBytes
+}
+
+function bytesOf(packs: KeptRecord['packs']): number {
+  return packs.reduce((sum, { size }) => sum + size, 0)
+}
+
 /** Recreates the files that a session has kept. Rejects with `HostUnavailable` if it cannot be done. */
 export async function recreateFiles(session: Session, remote: RemoteWorkspace): Promise<RecreatedFiles> {
   const kept = session.workspaceFiles
   if (!kept) throw new HostUnavailable('No files of a workspace were kept with this session.')
+  if (bytesOf(kept.packs) > maxAllBytes) throw new HostUnavailable(hostTexts.tooManyFiles)
   const packs: Buffer[] = []
   for (const { sha256 } of kept.packs) {
     const bytes = await session.getBlob(sha256)

@@ -147,13 +147,23 @@ export class RemoteWorkspace {
       })
   }
 
-  /** Runs a command that the user typed. The host judges it; the gate of the session is not asked. */
+  /**
+   * Runs a command that the user typed. The host judges it; the gate of the session is not asked. The host runs a
+   * `callId` of the session once. It is sent in the same step.
+   */
   async runForUser(command: string, context: ToolContext): Promise<ToolOutput> {
     const bash = this.tools().find(({ name }) => name === 'bash')
     const checked = bash?.check({ command }, context)
     if (typeof checked !== 'object') return { content: checked ?? texts.noShell, isError: true }
-    const output = await checked.run(context)
-    await checked.settled?.((await checked.start?.(context)) ?? {}, context)
+    const start = {
+      runId: '',
+      callId: context.callId,
+      name: 'bash',
+      host: this.reference.hostId,
+      spool: context.callId,
+    }
+    const output = (await checked.reattach?.(start, context)) ?? { content: texts.noShell, isError: true }
+    await checked.settled?.(start, context)
     return output
   }
 

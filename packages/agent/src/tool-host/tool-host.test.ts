@@ -12,14 +12,19 @@ import {
 import { hostname, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createRedactor } from '@tapetree/redact'
-import { newId } from '@tapetree/session'
+import { newId, SessionError, SessionStore } from '@tapetree/session'
+import { MemoryLogStore } from '@tapetree/session/log-store'
+import { changedPort } from '@tapetree/session/testing'
 import { afterAll, afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { AgentSession } from '../agent/agent-session.ts'
+import { onlyModel } from '../agent/model-choice.ts'
 import { canary } from '../testing/canary.ts'
 import { FakeClock } from '../testing/fake-clock.ts'
+import { script, scriptedModel } from '../testing/scripted-model.ts'
 import { testContext, type TestContext, type TestContextOptions } from '../testing/tool-context.ts'
 import { currentBootId } from '../tools/commands/process-table.ts'
 import { dismissSupervisor } from '../tools/commands/supervisor-process.ts'
-import type { CheckedCall, StartDetails, ToolOutput } from '../tools/tool.ts'
+import { allowAll, type CheckedCall, type StartDetails, type ToolOutput } from '../tools/tool.ts'
 import { CallJournal } from './call-journal.ts'
 import {
   hostMessage,
@@ -233,6 +238,31 @@ describe('an interrupted call', () => {
     writeFileSync(join(folder, 'go'), '')
     channel.connect(next)
     expect(await output).toMatchObject({ content: expect.stringMatching(/one[^]*5/), isError: true })
+  })
+
+  test('continues when its server has lost the session to another one, which attaches to it', async () => {
+    const remote = await openWorkspace()
+    const lost = new AbortController()
+    const store = new SessionStore(changedPort(new MemoryLogStore(), { log: () => ({ lost: lost.signal }) }))
+    const command = 'echo begun; until test -e go; do sleep 0.02; done; exit 3'
+    await using agent = await AgentSession.open({
+      models: onlyModel(scriptedModel(script().toolCall('c', 'bash', { command }))),
+      tools: () => [],
+      gate: () => allowAll,
+      hasSubagents: false,
+      remote,
+      store,
+    })
+    const outcome = await agent.prompt('go')
+    if (outcome.type !== 'started') throw new Error(outcome.type)
+    await channel.next('output')
+    lost.abort(new SessionError('fenced', 'Another writer has taken over this session.'))
+    await expect(outcome.run.done).rejects.toMatchObject({ code: 'fenced' })
+    const [sent] = requestsOf('call')
+    expect(channel.requests).toEqual([sent])
+    writeFileSync(join(folder, 'go'), '')
+    channel.send(sent as HostRequest)
+    expect(await channel.next('done')).toMatchObject({ outcome: { exitCode: 3 } })
   })
 
   test('on another host has an unknown outcome', async () => {
@@ -499,6 +529,26 @@ describe('the ceiling of a host', () => {
     expect(content).toContain('does not allow')
   }, 60_000)
 
+  test('asks the service about a host for the only command that runs, also after other commands', async () => {
+    const sandbox = { folder: join(root, 'sandbox'), own: [join(root, 'own')] }
+    const remote = await openWorkspace({ mode: 'auto', sandbox })
+    const asked: string[] = []
+    const reach: TestContext['reach'] = async ({ host }) => {
+      asked.push(host)
+      return { type: 'denied', reason: 'No.' }
+    }
+    const sessionId = newId()
+    const run = (callId: string, input: object): Promise<ToolOutput> =>
+      call(remote, 'bash', input, contextIn({ box: 'writable', sessionId, callId, reach }))
+    await run('call-1', { command: 'true' })
+    await run('call-2', { command: 'true', background: true })
+    // It does not tell the proxy which call it is.
+    await run('call-3', {
+      command: 'http_proxy=http://127.0.0.1:${http_proxy##*:} curl -sS --max-time 20 http://tapetree-unknown.example/',
+    })
+    expect(asked).toEqual(['tapetree-unknown.example'])
+  }, 60_000)
+
   test('and the sandbox that the service wants hold for a call that is sent only by the next server', async () => {
     const sandbox = { folder: join(root, 'sandbox'), own: [join(root, 'own')] }
     const remote = await openWorkspace({ mode: 'auto', sandbox })
@@ -582,6 +632,20 @@ describe('what leaves the host', () => {
 })
 
 describe('a hostile service', () => {
+  test('does not learn where links lead that leave the folder', async () => {
+    const home = join(root, 'home')
+    mkdirSync(join(home, 'release-42'), { recursive: true })
+    symlinkSync(join(home, 'release-42'), join(home, 'current'))
+    symlinkSync(join(home, 'current'), join(folder, 'link'))
+    await openWorkspace({ mode: 'accept-edits', home })
+    const base = { session: newId(), run: 'r', call: 'c', workspace: 'app', tool: 'read', judged: [], from: 0 }
+    for (const path of ['link/a.txt', join(home, 'current', 'a.txt'), '../home/current']) {
+      channel.send({ type: 'call', ...base, id: newId(), input: { path } })
+      expect(await channel.next('refused')).toMatchObject({ reason: expect.stringContaining('offers only what is in') })
+    }
+    expect(JSON.stringify(channel.messages)).not.toContain('release-42')
+  })
+
   test('gets no answer to malformed messages, and refusals for what the host does not offer', async () => {
     const host = await openHost()
     channel.connect(host)

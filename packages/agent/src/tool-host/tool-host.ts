@@ -16,6 +16,7 @@ import { readCommandLine } from '../permissions/shell/command-reader.ts'
 import { loadInstructions } from '../resources/instructions.ts'
 import { Sandbox, sandboxFolder, type SandboxPlace } from '../sandbox/sandbox.ts'
 import { allTools, needsFiles } from '../tools/builtin/all-tools.ts'
+import { sandboxCallId } from '../tools/commands/box-notes.ts'
 import { Jobs } from '../tools/commands/jobs.ts'
 import { SessionSuspended, type Access, type BoxKind, type Tool } from '../tools/tool.ts'
 import { FileTransfers } from './file-transfers.ts'
@@ -450,6 +451,11 @@ class WorkspaceSession implements HostedSession {
     const box = isCommand ? narrower(judgement.box, wanted) : undefined
     if (box && !sandbox) return { refused: 'The tool host has no sandbox, and this may run only in one.' }
     return box ? { box } : {}
+  }
+
+  /** Also of a command that continues in the background: this session has no runs whose end would forget it. */
+  ended({ session: sessionId, call: callId }: Parameters<HostedSession['ended']>[0]): void {
+    this.#sandbox?.leave(sandboxCallId({ sessionId, callId }))
   }
 
   async close(): Promise<void> {

@@ -6,6 +6,7 @@ import type {
   ClaimOptions,
   LogStore,
   ReadableLog,
+  WritableLog,
 } from '@tapetree/session/log-store'
 import type { StoredDocument } from '@tapetree/session/stores/postgres'
 import type { Place, Scope } from '@tapetree/session'
@@ -61,8 +62,12 @@ export async function openNodeStore(
   }
 }
 
-/** Adds a local folder to each session, and waits for the lease of a process that died on this machine. */
-class LogsOfNode implements LogStore {
+/**
+ * Adds a local folder to each session, and waits for the lease of a process that died on this machine.
+ *
+ * @internal Exported for its test.
+ */
+export class LogsOfNode implements LogStore {
   readonly #logs: LogStore
   readonly #folder: string
   readonly create: LogStore['create']
@@ -101,8 +106,11 @@ class LogsOfNode implements LogStore {
 
   async claimAbandoned(scope: Scope, options: AbandonedOptions): Promise<AbandonedLog[]> {
     const claimed = (await this.#logs.claimAbandoned?.(scope, options)) ?? []
-    for (const { log, sessionId } of claimed) await this.#makeFolder(log, sessionId)
-    return claimed
+    const made = await Promise.allSettled(claimed.map(({ log, sessionId }) => this.#makeFolder(log, sessionId)))
+    const usable = claimed.filter((_, index) => made[index]?.status === 'fulfilled')
+    const failure = made.find((each) => each.status === 'rejected')
+    if (failure && usable.length === 0) throw failure.reason
+    return usable
   }
 
   async check(scope: Scope): Promise<void> {
@@ -119,8 +127,15 @@ class LogsOfNode implements LogStore {
     }
   }
 
-  async #makeFolder(log: ReadableLog, sessionId: string): Promise<void> {
-    await mkdir(join(this.#folder, sessionId), { recursive: true, mode: 0o700 })
+  /** Hands the session over if it fails, for example on a full disk: no other server can claim it before. */
+  async #makeFolder(log: WritableLog, sessionId: string): Promise<void> {
+    try {
+      await mkdir(join(this.#folder, sessionId), { recursive: true, mode: 0o700 })
+    } catch (error) {
+      // If the store does not answer, it finds later that this process does not hold the session.
+      await (log.handOver?.() ?? log.close()).catch(() => undefined)
+      throw error
+    }
     this.#withFolder(log, sessionId)
   }
 

@@ -180,15 +180,19 @@ export class AgentDriver implements SessionDriver {
     const result = { host: found.hostName, workspace: found.name, folder: found.folder }
     const { workspace: current } = this.session
     if (!recreate && current && isSamePlace(current, found)) return result
-    if (this.isBusy && this.toolProblem === undefined) {
-      throw new SessionError('session-busy', 'The session is running. Cancel the run first.')
-    }
+    if (this.#isAtWork) throw new SessionError('session-busy', 'The session is running. Cancel the run first.')
     const notice = recreate ? await this.#recreate(found) : undefined
+    if (this.#isAtWork) throw runBegan(found)
     await this.session.append({ type: 'workspace', workspace: found }, { cause })
     // An open run takes it after the results of its calls.
     if (notice !== undefined && this.session.openRun) await this.session.submit(notice, { delivery: 'steer' })
     else if (notice !== undefined) await this.session.appendMessage('custom', notice)
     return result
+  }
+
+  /** A run that waits for a host which is away is not at work. */
+  get #isAtWork(): boolean {
+    return this.isBusy && this.toolProblem === undefined
   }
 
   /** Writes the files that were kept with the session into another folder. Returns what the model has to know. */
@@ -359,6 +363,14 @@ export class AgentDriver implements SessionDriver {
 /** The length of the reason why a language server has failed. */
 const maxProblem = 300
 
+/** Its calls would lose their host. */
+function runBegan({ folder, hostName }: WorkspaceReference): SessionError {
+  return new SessionError(
+    'session-busy',
+    `A run began meanwhile, so the session stays where it is. Its files are in ${folder} on ${hostName} already: empty that folder before you try again.`,
+  )
+}
+
 function isSamePlace(left: WorkspaceReference, right: WorkspaceReference): boolean {
   return left.hostId === right.hostId && left.name === right.name && left.folder === right.folder
 }
@@ -436,9 +448,11 @@ function emptyMessage(): RequestProblem {
   return new RequestProblem(422, 'empty-prompt', 'The message is empty. Send text or an image.')
 }
 
+const stops = ['AbortError', 'OwnerLeft', 'SessionSuspended']
+
 /** The summary was cancelled, or the session closed, while it was being written. */
 function unlessStopped(error: unknown): never {
-  if (error instanceof Error && (error.name === 'AbortError' || error.name === 'OwnerLeft')) {
+  if (error instanceof Error && stops.includes(error.name)) {
     throw new RequestProblem(409, 'cancelled', 'The summary was cancelled before it was finished.')
   }
   throw error

@@ -115,7 +115,7 @@ export class LiveCommands {
     const alias = aliasOf(id, identity)
     const aliasSeq = this.#live.session.effectOf(alias)
     if (aliasSeq !== undefined && (await isEffectOf(this.#live.session, aliasSeq, identity))) {
-      return { id, ok: true, dup: true, seq: aliasSeq }
+      return this.#duplicate({ cmd: alias, client: clientId }, id, frame)
     }
     const aliased = this.#acks.get(alias)
     if (aliased && isSame(aliased.identity, identity)) return { ...(await aliased.ack), id, dup: true }
@@ -124,7 +124,8 @@ export class LiveCommands {
     if (earlier) return isSame(earlier.identity, identity) ? { ...(await earlier.ack), dup: true } : keyReused(id)
     const seq = this.#live.session.effectOf(id)
     if (seq !== undefined) {
-      return (await isEffectOf(this.#live.session, seq, identity)) ? { id, ok: true, dup: true, seq } : keyReused(id)
+      const isDuplicate = await isEffectOf(this.#live.session, seq, identity)
+      return isDuplicate ? this.#duplicate({ cmd: id, client: clientId }, id, frame) : keyReused(id)
     }
     const { token, digest } = identity
     const cause: Cause = { cmd: id, client: clientId, ...(token !== localUser && { token }), digest }
@@ -171,8 +172,7 @@ export class LiveCommands {
         const ack = await this.#relayOrClaim(cause, { op, args, ...frame })
         if (ack) return ack
         // The last lines of the previous owner may be the effect of this very command.
-        const done = this.#live.session.effectOf(id)
-        if (done !== undefined) return { id, ok: true, dup: true, seq: done }
+        if (this.#live.session.effectOf(id) !== undefined) return this.#effectOf(id, id)
       }
       if (this.#live.isDraining && beginsWork[checked.command.op]) throw draining()
       if (!isWatched) await checkLimits?.()
@@ -199,6 +199,25 @@ export class LiveCommands {
     } finally {
       this.#atWork--
     }
+  }
+
+  /**
+   * The answer to a command that took effect before. If a shell command has no outcome yet, the process that owns the
+   * session is asked. If that process has died, this one takes over, and states the outcome.
+   */
+  async #duplicate(cause: Cause, id: string, frame: CommandFrame): Promise<Ack> {
+    const isOpen = this.#live.session.openCommands.some(({ cause: by }) => by?.cmd === cause.cmd)
+    if (isOpen && this.#live.isWatched) {
+      // Its owner may be a program that takes no commands of others.
+      const ack = await this.#relayOrClaim(cause, frame).catch(() => undefined)
+      if (ack) return { ...ack, id, dup: true }
+    }
+    return this.#effectOf(cause.cmd, id)
+  }
+
+  #effectOf(command: string, id: string): Ack {
+    const seq = this.#live.session.effectOf(command)
+    return { id, ok: true, dup: true, ...(seq !== undefined && { seq }) }
   }
 
   /** The answer of the node that owns the session. Undefined if this node owns it now. */

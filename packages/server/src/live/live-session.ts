@@ -52,7 +52,7 @@ export interface LiveSessionOptions {
 const defaultTickMs = 33
 /** So many lines are read when a session is opened. A server that takes over many sessions opens all of them. */
 const linesAtOpen = 50
-/** How long a command waits for another node, or for the end of its lease. */
+/** How long a command waits for a sign of another node, or for the end of its lease. */
 const relayMs = 15_000
 const askAgainMs = 200
 /** Hidden screens get text every 100 ms; others every 33 ms. */
@@ -278,14 +278,16 @@ export class LiveSession {
    */
   async relay(command: RelayedCommand): Promise<Ack | undefined> {
     if (!(this.#driver instanceof WatchedDriver) || !this.#options.relay) return undefined
-    const until = this.#clock.now() + relayMs
+    let until = this.#clock.now() + relayMs
     for (;;) {
       if (!(this.#driver instanceof WatchedDriver)) return undefined
       const node = await this.#driver.ownerNode()
       if (node === undefined) return undefined
       this.#connect(node)
       const ack = await this.#relayed?.perform(command).catch(() => undefined)
-      if (ack) {
+      if (ack === 'working') {
+        until = this.#clock.now() + relayMs
+      } else if (ack) {
         if (ack.seq !== undefined) await this.#caughtUp(ack.seq)
         return ack
       }
@@ -293,7 +295,7 @@ export class LiveSession {
         const detail = `The session is open on node ${node}, which does not answer. Try again.`
         throw new RequestProblem(503, 'node-unreachable', detail, { retry_after_ms: 1000 })
       }
-      await this.#clock.wait(askAgainMs, new AbortController().signal)
+      if (ack !== 'working') await this.#clock.wait(askAgainMs, new AbortController().signal)
     }
   }
 
@@ -312,6 +314,11 @@ export class LiveSession {
   /** Registers a function that is called on close. */
   onClose(stop: () => void): void {
     this.#stops.push(stop)
+  }
+
+  /** Closes it, so that its clients connect again and start over. */
+  startOver(): void {
+    this.#options.onBroken?.()
   }
 
   /** Stops running work. */
@@ -476,10 +483,8 @@ export class LiveSession {
         if (seq > this.lines.lastSeq && this.#driver instanceof WatchedDriver) this.#driver.look()
       },
       clients: () => this.presence.here(),
-      onLost: () => {
-        this.#disconnect()
-        if (this.#driver instanceof WatchedDriver) this.#driver.look()
-      },
+      // The driver connects it again the next time it looks: at once would be a loop while the bus is down.
+      onLost: () => this.#disconnect(),
     })
   }
 

@@ -8,8 +8,11 @@ export interface OwnerLink {
   readonly node: string
   /** Asks for what is missing, for example because a client here has come or gone. */
   renew(): void
-  /** Undefined if that node does not own the session any more. Rejects if it does not answer. */
-  perform(command: RelayedCommand): Promise<Ack | undefined>
+  /**
+   * Undefined if that node does not own the session any more; `working` if it has not finished the command: send it again.
+   * Rejects if it does not answer.
+   */
+  perform(command: RelayedCommand): Promise<Ack | 'working' | undefined>
   close(): void
 }
 

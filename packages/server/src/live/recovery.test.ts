@@ -2,7 +2,7 @@ import { AgentSession, onlyModel, allowAll, defineTool } from '@tapetree/agent'
 import { FakeClock, script, scriptedModel, type ScriptBuilder } from '@tapetree/agent/testing'
 import { memoryStore, SessionStore, text, type Session } from '@tapetree/session'
 import { fromDisk, type DiskLine } from '@tapetree/session/format'
-import { MemoryLogStore, type WritableLog } from '@tapetree/session/log-store'
+import { MemoryLogStore, type AbandonedLog, type WritableLog } from '@tapetree/session/log-store'
 import { openFileStore } from '@tapetree/session/stores/file'
 import { changedPort } from '@tapetree/session/testing'
 import { fork } from 'node:child_process'
@@ -37,12 +37,24 @@ afterEach(async () => {
 const minuteMs = 60_000
 const call = { type: 'tool_use' as const, toolUse: { id: '1', name: 'act', input: {} } }
 
+interface PlaceOptions {
+  maxLive?: number
+  /** Changes a driver, or throws as if it could not be opened. */
+  openDriver?: (driver: AgentDriver) => AgentDriver
+}
+
 /** A store whose lines have times of the clock, and sessions over it. */
-function place(store: SessionStore, clock: FakeClock, says: ScriptBuilder = script().text('Done.')): LiveSessions {
+function place(
+  store: SessionStore,
+  clock: FakeClock,
+  says: ScriptBuilder = script().text('Done.'),
+  { maxLive = 1000, openDriver = (driver) => driver }: PlaceOptions = {},
+): LiveSessions {
   const model = scriptedModel(says, { clock })
   const sessions = new LiveSessions({
     store,
     clock,
+    maxLive,
     create: () => Promise.reject(new Error('not here')),
     openDriver: async (sessionId) => {
       const options = {
@@ -52,7 +64,12 @@ function place(store: SessionStore, clock: FakeClock, says: ScriptBuilder = scri
         owner: 'server',
       }
       const agent = await AgentSession.open({ store, sessionId, cwd: '/', hasSubagents: false, ...options })
-      return new AgentDriver({ agent })
+      try {
+        return openDriver(new AgentDriver({ agent }))
+      } catch (error) {
+        await agent.close()
+        throw error
+      }
     },
   })
   cleanUps.push(() => sessions.close())
@@ -473,6 +490,103 @@ describe('a server that takes over from one that has died', () => {
     expect(await recovering).toEqual([{ sessionId: id, step: { type: 'resume' } }])
     await settled(sessions, id)
     expect((await types(store, id)).at(-1)).toBe('run_end completed')
+  })
+})
+
+describe('a session that one server cannot continue', () => {
+  /** Servers of one store. A session that is handed over is abandoned. */
+  function service(): { open: () => SessionStore; clock: FakeClock; abandoned: string[] } {
+    const clock = new FakeClock()
+    const abandoned: string[] = []
+    const port = changedPort(new MemoryLogStore(), {
+      store: (inner) => ({
+        claimAbandoned: async (scope, { limit, isWanted = () => true }) => {
+          const logs: AbandonedLog[] = []
+          for (const sessionId of abandoned.splice(0)) {
+            const log = await inner.open(scope, sessionId)
+            const { value: [header] = [] } = await log.lines(0)[Symbol.asyncIterator]().next()
+            const claim =
+              header && isWanted(header.bytes) && logs.length < limit && (await inner.claim(scope, sessionId))
+            if (claim && claim.type === 'claimed') logs.push({ sessionId, log: claim.log })
+            else abandoned.push(sessionId)
+          }
+          return logs
+        },
+      }),
+      log: (log, { sessionId }) => ({
+        handOver: async () => {
+          abandoned.push(sessionId)
+          await log.close()
+        },
+      }),
+    })
+    return { clock, abandoned, open: () => new SessionStore(port, { now: () => new Date(clock.now()) }) }
+  }
+
+  async function until(recovering: Promise<unknown>, clock: FakeClock, { failures }: { failures: number }) {
+    for (let failure = 1; failure < failures; failure++) {
+      await vi.waitFor(() => expect(clock.waits[0]).toBe(1000), patiently)
+      clock.advance(1000)
+    }
+    return recovering
+  }
+
+  test.each([
+    ['cannot be opened', 'openDriver'],
+    ['is opened and cannot be resumed', 'perform'],
+  ])('goes on at another one, if it %s', async (_, broken) => {
+    const { open, clock, abandoned } = service()
+    const id = await leave(open(), inTheMiddle)
+    abandoned.push(id)
+    const working = place(open(), clock)
+    const failing = place(open(), clock, script(), {
+      openDriver: (driver) => {
+        if (broken === 'openDriver') throw new Error('no key')
+        return Object.assign(driver, { perform: () => Promise.reject(new Error('no key')) })
+      },
+    })
+    const recovered = await until(recoverAbandoned(failing, { clock }), clock, { failures: 11 })
+    expect(recovered).toMatchObject([{ sessionId: id, step: { type: 'failed' } }])
+    expect(abandoned).toEqual([id])
+    expect(await recoverAbandoned(failing, { clock })).toEqual([])
+    expect(await recoverAbandoned(working, { clock })).toEqual([{ sessionId: id, step: { type: 'resume' } }])
+    await settled(working, id)
+    expect((await types(open(), id)).at(-1)).toBe('run_end completed')
+  })
+
+  test('goes on there after a pause, if no other one continues it', async () => {
+    const { open, clock, abandoned } = service()
+    const id = await leave(open(), inTheMiddle)
+    abandoned.push(id)
+    let hasKey = false
+    const sessions = place(open(), clock, script().text('Done.'), {
+      openDriver: (driver) => {
+        if (!hasKey) throw new Error('no key')
+        return driver
+      },
+    })
+    await until(recoverAbandoned(sessions, { clock }), clock, { failures: 11 })
+    hasKey = true
+    clock.advance(9_999)
+    expect(await recoverAbandoned(sessions, { clock })).toEqual([])
+    clock.advance(1)
+    expect(await recoverAbandoned(sessions, { clock })).toEqual([{ sessionId: id, step: { type: 'resume' } }])
+    await settled(sessions, id)
+  })
+
+  test.each([
+    ['has no room', async (sessions: LiveSessions, other: string) => void (await sessions.get(other)), 'failed'],
+    ['drains', async (sessions: LiveSessions) => void sessions.drain(new AbortController().signal), undefined],
+  ])('is left to others at once, if the server %s', async (_, prepare, step) => {
+    const { open, clock, abandoned } = service()
+    const other = await leave(open(), (session) => session.appendSessionInfo('quiet'))
+    const id = await leave(open(), inTheMiddle)
+    abandoned.push(id)
+    const sessions = place(open(), clock, script(), { maxLive: 1 })
+    await prepare(sessions, other)
+    const recovered = await recoverAbandoned(sessions, { clock })
+    expect(recovered?.map((each) => each.step.type)).toEqual(step === undefined ? [] : [step])
+    expect(abandoned).toEqual([id])
   })
 })
 

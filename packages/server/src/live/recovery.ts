@@ -61,6 +61,8 @@ const takenSideBySide = 16
 /** A failed attempt to continue an abandoned session is repeated so often, with this pause. */
 const maxMore = 10
 const againMs = 1000
+/** A session that could not be continued is left to other servers for so long. They look for it more often. */
+const leftMs = 10_000
 
 /**
  * On server start: finds sessions that the previous server left interrupted, and acts on them. Changes nothing
@@ -83,10 +85,10 @@ export async function recoverAbandoned(
 ): Promise<Recovered[] | undefined> {
   return sessions.during(async () => {
     const { clock = systemClock } = options
-    const first = await claimAbandoned(sessions)
+    const first = await claimAbandoned(sessions, clock)
     if (!first) return undefined
     return recoverEach(
-      allAbandoned(sessions, first),
+      allAbandoned(sessions, { first, clock }),
       (session, decide) => takeOver(sessions, session, { decide, clock }),
       { ...options, sideBySide: takenSideBySide },
     )
@@ -98,40 +100,89 @@ async function takeOver(
   session: Session,
   { decide, clock }: { decide: Decide; clock: Clock },
 ): ReturnType<typeof recover> {
+  const { held, leftUntil } = takeOversOf(sessions)
   await sessions.closeOutdated(session)
-  let step: Awaited<ReturnType<typeof recover>> = { type: 'leave' }
-  // Once it is closed, no other server looks for it.
-  for (let attempt = 0; attempt <= maxMore && !sessions.isClosing; attempt++) {
+  const step = await tryToContinue(sessions, session, { decide, clock })
+  try {
+    if (step?.type === 'failed') {
+      leftUntil.set(session.id, clock.now() + leftMs)
+      await closeUnlessWorking(sessions, session.id)
+    }
+    // A server that is stopped may have begun to continue it. Once it is closed without this, no server looks for it.
+    const handOver = !step || step.type === 'failed' || sessions.isClosing
+    await session.close(handOver ? { handOver } : {})
+  } finally {
+    held.delete(session.id)
+  }
+  return step ?? { type: 'leave' }
+}
+
+/** Undefined if this server begins no work any more. */
+async function tryToContinue(
+  sessions: LiveSessions,
+  session: Session,
+  { decide, clock }: { decide: Decide; clock: Clock },
+): Promise<Awaited<ReturnType<typeof recover>> | undefined> {
+  let step: Awaited<ReturnType<typeof recover>> | undefined
+  for (let attempt = 0; attempt <= maxMore && !sessions.isDraining && !sessions.isClosing; attempt++) {
     if (attempt > 0) await clock.wait(againMs)
     step = await recover(sessions, session.id, { decide, session, isHeld: true })
-    if (step.type !== 'failed' || session.storage.type === 'lost') break
+    if (step.type !== 'failed' || session.storage.type === 'lost' || sessions.isFull) break
   }
-  // Whoever has opened it meanwhile keeps it. A server that is stopped may have begun to continue it.
-  await session.close(sessions.isClosing ? { handOver: true } : {}).finally(() => heldBy(sessions).delete(session.id))
   return step
 }
 
+/** Otherwise it stays claimed here for as long as it is open. */
+async function closeUnlessWorking(sessions: LiveSessions, sessionId: string): Promise<void> {
+  const live = await sessions.peek(sessionId)
+  if (!live || live.isWatched || live.isWorking) return
+  live.startOver()
+  await sessions.release(sessionId)
+}
+
 /** The next sessions are claimed when the ones before them are under way. */
-async function* allAbandoned(sessions: LiveSessions, first: readonly Session[]): AsyncGenerator<Session, void> {
-  for (let claimed = first; ; claimed = (await claimAbandoned(sessions)) ?? []) {
+async function* allAbandoned(
+  sessions: LiveSessions,
+  { first, clock }: { first: readonly Session[]; clock: Clock },
+): AsyncGenerator<Session, void> {
+  for (let claimed = first; ; claimed = (await claimAbandoned(sessions, clock)) ?? []) {
     yield* claimed
     if (claimed.length < claimedAtOnce || sessions.isDraining || sessions.isClosing) return
   }
 }
 
-async function claimAbandoned(sessions: LiveSessions): Promise<Session[] | undefined> {
-  const claimed = await sessions.store.openAbandoned({ limit: claimedAtOnce })
-  for (const { id } of claimed ?? []) heldBy(sessions).add(id)
+async function claimAbandoned(sessions: LiveSessions, clock: Clock): Promise<Session[] | undefined> {
+  const { held, leftUntil } = takeOversOf(sessions)
+  for (const [id, until] of leftUntil) if (until <= clock.now()) leftUntil.delete(id)
+  const isWanted = (header: Uint8Array): boolean => leftUntil.size === 0 || !leftUntil.has(idIn(header) ?? '')
+  const claimed = await sessions.store.openAbandoned({ limit: claimedAtOnce, isWanted })
+  for (const { id } of claimed ?? []) held.add(id)
   return claimed
 }
 
-/** Sessions that `recoverAbandoned` is taking over. */
-const heldSessions = new WeakMap<LiveSessions, Set<string>>()
+/** Undefined if the line is damaged. */
+function idIn(header: Uint8Array): string | undefined {
+  try {
+    return (JSON.parse(Buffer.from(header).toString()) as DiskLine).id
+  } catch {
+    // The session is claimed, which reports the damage.
+    return undefined
+  }
+}
 
-function heldBy(sessions: LiveSessions): Set<string> {
-  const held = heldSessions.get(sessions) ?? new Set()
-  heldSessions.set(sessions, held)
-  return held
+interface TakeOvers {
+  /** Sessions that `recoverAbandoned` is taking over. */
+  held: Set<string>
+  /** Sessions that this server could not continue, and when it may claim them again. */
+  leftUntil: Map<string, number>
+}
+
+const takeOvers = new WeakMap<LiveSessions, TakeOvers>()
+
+function takeOversOf(sessions: LiveSessions): TakeOvers {
+  const known = takeOvers.get(sessions) ?? { held: new Set(), leftUntil: new Map() }
+  takeOvers.set(sessions, known)
+  return known
 }
 
 type Decide = (evidence: Evidence) => RecoveryStep
@@ -166,7 +217,7 @@ async function recoverEach<T extends { id: string }>(
  */
 export function recoverOpened(sessions: LiveSessions, options: RecoveryOptions = {}): () => void {
   const { policy = 'resume', withinMs = hourMs, clock = systemClock, owners = [serverOwner], onRecovered } = options
-  const held = heldBy(sessions)
+  const { held } = takeOversOf(sessions)
   const continueRun = async ({ driver, session }: LiveSession): Promise<void> => {
     if (held.has(session.id)) return
     if (session.openRun === null && session.inbox.messages.length === 0 && !(await driver.canResume())) return

@@ -19,7 +19,7 @@ export function isOwned(error: unknown): boolean {
 export interface WatchSink {
   take: (lines: LogLine[]) => void
   onRewritten: () => void
-  /** The node that owns the session has changed; undefined if none does. */
+  /** The node that owns the session; undefined if none does. Called when it has changed, and again while `isTold` is false. */
   onOwner?: (node: string | undefined) => void
   /** Whether the owner announces lines and sends text, so that looking for them can take its time. */
   isTold?: () => boolean
@@ -141,6 +141,7 @@ export class WatchedDriver implements SessionDriver {
       await reading
       await this.#hearDraft()
       await this.#lookForOwner()
+      if (sink.isTold?.() === false) sink.onOwner?.(this.#owner?.host)
     }
     this.#following = this.#lookAgain(look, () => this.isBusy && sink.isTold?.() !== true)
   }

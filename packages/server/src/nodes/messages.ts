@@ -12,6 +12,8 @@ export type NodeRequest =
 export type NodeReply =
   | { type: 'watched'; shown: ShownState }
   | { type: 'done'; ack: Ack }
+  /** Not finished: send the command again. To builds that do not know this answer, it is the same as `elsewhere`. */
+  | { type: 'working' }
   /** This node does not have the session open for writing. */
   | { type: 'elsewhere' }
 

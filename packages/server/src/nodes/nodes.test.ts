@@ -1,12 +1,18 @@
 // Several servers of one store, each with clients of its own.
-import { allowAll, onlyModel, type Gate } from '@tapetree/agent'
-import { script, scriptedModel, type ScriptBuilder } from '@tapetree/agent/testing'
+import { AgentSession, allowAll, onlyModel, type Gate } from '@tapetree/agent'
+import { FakeClock, script, scriptedModel, type ScriptBuilder } from '@tapetree/agent/testing'
 import { RemoteSession } from '@tapetree/client'
-import { afterEach, expect, test, vi } from 'vitest'
+import { afterEach, describe, expect, test, vi } from 'vitest'
 import { LocalNetwork } from '../bus/local-bus.ts'
-import type { SessionBus } from '../bus/session-bus.ts'
+import { BusError, type SessionBus } from '../bus/session-bus.ts'
+import { AgentDriver } from '../drivers/agent-driver.ts'
 import { agentSessions } from '../drivers/agent-sessions.ts'
+import type { LiveSession } from '../live/live-session.ts'
+import { LiveSessions } from '../live/live-sessions.ts'
 import { TestServer } from '../testing/running-server.ts'
+import { decode, encode } from './messages.ts'
+import { RelayedSession } from './relayed-session.ts'
+import { SharedSessions } from './shared-sessions.ts'
 import { NodeStores } from './testing/node-stores.ts'
 
 const cleanUps: (() => unknown)[] = []
@@ -66,6 +72,38 @@ function texts({ transcript }: RemoteSession): string[] {
     return item.type === 'assistant' ? item.parts.flatMap((part) => (part.type === 'text' ? [part.text] : [])) : []
   })
   return [...said, ...[...transcript.inFlight.values()].flatMap(({ parts }) => parts.map(({ text }) => text))]
+}
+
+/** A session that one node owns and another one watches, without clients. Time moves by hand. */
+async function watchedSession(
+  clock: FakeClock,
+): Promise<{ owned: LiveSession; watching: LiveSession; bus: SessionBus }> {
+  const stores = new NodeStores()
+  const network = new LocalNetwork()
+  const node = (name: string): { sessions: LiveSessions; bus: SessionBus } => {
+    const store = stores.open(name)
+    const bus = network.join(name)
+    const sessions = new LiveSessions({
+      store,
+      clock,
+      create: () => Promise.reject(new Error('not here')),
+      openDriver: async (sessionId) => {
+        const models = onlyModel(scriptedModel(script()))
+        const options = { store, sessionId, models, cwd: '/', tools: () => [], gate: () => allowAll }
+        return new AgentDriver({ agent: await AgentSession.open({ ...options, hasSubagents: false }) })
+      },
+    })
+    const shared = new SharedSessions({ bus, clock, tenants: new Map([['default', sessions]]) })
+    sessions.useRelay(
+      (sessionId, owner, target) =>
+        new RelayedSession({ bus, clock, tenant: 'default', sessionId, node: owner, target }),
+    )
+    cleanUps.push(() => sessions.close().finally(() => shared.close()))
+    return { sessions, bus }
+  }
+  const [a, b] = [node('a'), node('b')]
+  const { id } = await a.sessions.store.create({ cwd: '/' })
+  return { owned: await a.sessions.get(id), watching: await b.sessions.get(id), bus: b.bus }
 }
 
 const patiently = { timeout: 20_000 }
@@ -235,6 +273,90 @@ test('text that the bus has lost is requested again', async () => {
   a.bus.publish = publish
   goOn[1]?.resolve()
   await vi.waitFor(() => expect(texts(there)).toEqual(['Count.', 'One two three.']), patiently)
+})
+
+test('a node that lost its link to the owner connects again, though its clients send nothing', async () => {
+  const { nodes: all, sessionId } = await nodes(['a', 'b'], () => script().text('One.'))
+  const [a, b] = all as [Node, Node]
+  await a.client('here')
+  const there = await b.client('there')
+  await vi.waitFor(() => expect(there.state('presence')).toHaveLength(2), patiently)
+  const request = b.bus.request.bind(b.bus)
+  b.bus.request = () => Promise.reject(new BusError('unreachable', 'The bus is down.'))
+  await vi.waitFor(() => expect(there.state('presence')).toHaveLength(1), patiently)
+  b.bus.request = request
+  await vi.waitFor(() => expect(there.state('presence')).toHaveLength(2), patiently)
+  expect((await b.server.sessions.get(sessionId)).isWatched).toBe(true)
+})
+
+test('a node asks for an owner that it cannot reach once each time it looks at the log', async () => {
+  const clock = new FakeClock()
+  const { watching, bus } = await watchedSession(clock)
+  let requests = 0
+  bus.request = () => {
+    requests++
+    return Promise.reject(new BusError('unreachable', 'The bus is down.'))
+  }
+  for (let look = 1; look <= 5; look++) {
+    await vi.waitFor(() => expect(clock.waits).toContain(1000), patiently)
+    clock.advance(1000)
+  }
+  await vi.waitFor(() => expect(clock.waits).toContain(1000), patiently)
+  expect(requests).toBeGreaterThan(2)
+  expect(requests).toBeLessThanOrEqual(6)
+  expect(watching.isWatched).toBe(true)
+})
+
+describe('a command that takes long', () => {
+  const command = { op: 'rename', args: { name: 'done' } }
+  const unreachable = { ok: false, error: { type: 'node-unreachable' } }
+
+  test('is waited for as long as its owner says that it is at work, and takes effect once', async () => {
+    const clock = new FakeClock()
+    const { owned, watching } = await watchedSession(clock)
+    const finished = Promise.withResolvers<void>()
+    const perform = vi.fn<() => Promise<void>>(() => finished.promise)
+    Object.assign(owned.driver, { perform })
+    const answered = watching.perform('command-1', 'there', command)
+    for (let seconds = 0; seconds < 60; seconds += 4) {
+      await vi.waitFor(() => expect(clock.waits).toContain(4000), patiently)
+      clock.advance(4000)
+    }
+    finished.resolve()
+    expect(await answered).toMatchObject({ ok: true })
+    expect(perform).toHaveBeenCalledOnce()
+  })
+
+  test('fails at a node of the previous build after 15 seconds, and takes effect once', async () => {
+    const clock = new FakeClock()
+    const { owned, watching, bus } = await watchedSession(clock)
+    const perform = vi.fn<() => Promise<void>>(() => new Promise(() => undefined))
+    Object.assign(owned.driver, { perform })
+    const request = bus.request.bind(bus)
+    bus.request = async (...args) => {
+      const reply = await request(...args)
+      return (decode(reply) as { type: string }).type === 'working' ? encode({ type: 'elsewhere' }) : reply
+    }
+    const answered = watching.perform('command-1', 'there', command)
+    for (const waitMs of [4000, 200, 4000, 200, 4000, 200, 4000]) {
+      await vi.waitFor(() => expect(clock.waits).toContain(waitMs), patiently)
+      clock.advance(waitMs)
+    }
+    expect(await answered).toMatchObject(unreachable)
+    expect(perform).toHaveBeenCalledOnce()
+  })
+
+  test('fails after 15 seconds if its owner is of the previous build, and says nothing meanwhile', async () => {
+    const clock = new FakeClock()
+    const { watching, bus } = await watchedSession(clock)
+    bus.request = () => Promise.reject(new BusError('no-answer', 'It is at work.'))
+    const answered = watching.perform('command-1', 'there', command)
+    for (let waits = 0; waits <= 15_000 / 200; waits++) {
+      await vi.waitFor(() => expect(clock.waits).toContain(200), { ...patiently, interval: 1 })
+      clock.advance(200)
+    }
+    expect(await answered).toMatchObject(unreachable)
+  })
 })
 
 test('an address that gave wrong tokens to one node waits at all of them', async () => {

@@ -63,8 +63,9 @@ export class RelayedSession implements OwnerLink {
   }
 
   /** Undefined if the node does not own the session any more. Rejects with `BusError`. */
-  async perform(command: RelayedCommand): Promise<Ack | undefined> {
+  async perform(command: RelayedCommand): Promise<Ack | 'working' | undefined> {
     const reply = await this.#request({ type: 'command', ...this.#place, command }, commandMs)
+    if (reply.type === 'working') return 'working'
     return reply.type === 'done' ? reply.ack : undefined
   }
 
@@ -173,6 +174,6 @@ type Frame =
   | { seq?: undefined; type: 'delta' | 'partial'; data: TextFrame }
   | { seq?: undefined; type: 'bye' | 'gone' | 'other' }
 
-/** A command may take longer. Then it is sent again, and takes effect once. */
+/** The owner answers within this time, also to a command that takes longer. It is sent again, and takes effect once. */
 const commandMs = 5000
 const watchMs = 3000

@@ -1,5 +1,5 @@
 import type { Clock } from '@tapetree/agent/run'
-import type { WireStateValues } from '@tapetree/client/protocol'
+import type { Ack, WireStateValues } from '@tapetree/client/protocol'
 import { newId } from '@tapetree/session'
 import type { SessionBus } from '../bus/session-bus.ts'
 import type { Connection } from '../live/connection.ts'
@@ -18,6 +18,8 @@ import { problemOf } from '../util/problem-error.ts'
 
 /** A watching node renews its request three times as often. */
 export const watchLeaseMs = 6000
+/** Less than a node waits for the answer to a command. */
+const workingMs = 4000
 
 interface SharedSession {
   instance: string
@@ -63,12 +65,19 @@ export class SharedSessions {
         } catch (error) {
           return { type: 'done', ack: { id, ok: false, error: problemOf(error) } }
         }
-        return { type: 'done', ack: await live.perform(id, clientId, frame) }
+        return this.#doneOrWorking(live.perform(id, clientId, frame))
       }
       default:
         request satisfies never
         return { type: 'elsewhere' }
     }
+  }
+
+  async #doneOrWorking(performed: Promise<Ack>): Promise<NodeReply> {
+    const answered = new AbortController()
+    const working = this.#options.clock.wait(workingMs, answered.signal).then((): NodeReply => ({ type: 'working' }))
+    const done = performed.then((ack): NodeReply => ({ type: 'done', ack }))
+    return Promise.race([done, working]).finally(() => answered.abort())
   }
 
   #show(

@@ -155,6 +155,44 @@ describe('a session whose tools work on a tool host', () => {
     expect(await live.perform('4', 'me', again)).toMatchObject({ error: { type: 'files-not-recreated' } })
   })
 
+  test('stays with its host if a run begins while its files are being recreated on another one', async () => {
+    const host = await openHost()
+    connectHost(host, hosts)
+    const command = 'until test -e go; do sleep 0.02; done; echo done here'
+    const sessions = openSessions(
+      script()
+        .toolCall('1', 'bash', { command: 'echo one > a.txt' })
+        .step()
+        .text('done')
+        .step()
+        .toolCall('2', 'bash', { command })
+        .step()
+        .text('done'),
+    )
+    const live = await sessions.get(await sessions.create({ cwd: join(root, 'server'), workspace: referenceOf(host) }))
+    await live.perform('1', 'me', { op: 'prompt', args: { text: 'go' } })
+    await vi.waitFor(() => expect(live.session.workspaceFiles).toBeDefined(), patiently)
+    await untilIdle(live)
+    const empty = join(root, 'empty')
+    mkdirSync(empty)
+    const other = await openHost('other', empty)
+    connectHost(other, hosts)
+    const prompted = Promise.withResolvers<unknown>()
+    hosts.channel('default', other.hello.id).subscribe((event) => {
+      if (event.type !== 'message' || event.message.type !== 'part') return
+      prompted.resolve(live.perform('2', 'me', { op: 'prompt', args: { text: 'go on' } }))
+    })
+    const set = { op: 'set_workspace', args: { host: 'other', workspace: 'app', recreate: true } }
+    expect(await live.perform('3', 'me', set)).toMatchObject({
+      error: { type: 'session-busy', detail: expect.stringContaining(`Its files are in ${empty} on other already`) },
+    })
+    expect(await prompted.promise).toMatchObject({ result: { outcome: 'started' } })
+    writeFileSync(join(folder, 'go'), '')
+    await untilIdle(live)
+    expect((await results(live)).at(-1)).toContain('done here')
+    expect(live.board.get('config')).toMatchObject({ workspace: { host: 'laptop' } })
+  })
+
   test('can be attached to a host later, and screens stay connected', async () => {
     const host = await openHost()
     connectHost(host, hosts)

@@ -1,9 +1,14 @@
+import { once } from 'node:events'
 import { mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { RemoteWorkspace, ToolHost } from '@tapetree/agent/tool-host'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { LocalNetwork } from '../bus/local-bus.ts'
+import { RelayBus, type RelayPeer } from '../bus/relay-bus.ts'
+import type { SessionBus } from '../bus/session-bus.ts'
 import { connectHost } from './testing/connect-host.ts'
 import { runRemotely } from './testing/run-remotely.ts'
 import { ToolHosts } from './tool-hosts.ts'
@@ -31,15 +36,34 @@ async function openHost(name = 'laptop'): Promise<ToolHost> {
 /** Servers of one service. */
 function openServers(count: number): ToolHosts[] {
   const network = new LocalNetwork()
-  return Array.from({ length: count }, (_, index) => {
-    const bus = network.join(`node${index}`)
-    const hosts = new ToolHosts({ bus })
-    cleanUps.push(async () => {
-      hosts.close()
-      await bus.close()
-    })
-    return hosts
+  return Array.from({ length: count }, (_, index) => serverOn(network.join(`node${index}`)))
+}
+
+function serverOn(bus: SessionBus): ToolHosts {
+  const hosts = new ToolHosts({ bus })
+  cleanUps.push(async () => {
+    hosts.close()
+    await bus.close()
   })
+  return hosts
+}
+
+/** Servers that are connected with each other. */
+async function openRelayed(count: number): Promise<ToolHosts[]> {
+  const peers: RelayPeer[] = []
+  const buses: RelayBus[] = []
+  for (let index = 0; index < count; index++) {
+    const node = `node${index}`
+    const bus = new RelayBus({ node, peers: async () => peers, secret: 'x'.repeat(32) })
+    const server = createServer().on('upgrade', (...request) => bus.upgrade(...request))
+    server.listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    cleanUps.push(() => server.close())
+    peers.push({ node, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}` })
+    buses.push(bus)
+  }
+  await Promise.all(buses.map((bus) => bus.connect()))
+  return buses.map(serverOn)
 }
 
 function workspaceOn(host: ToolHost, hosts: ToolHosts): RemoteWorkspace {
@@ -88,8 +112,11 @@ test('a server that starts later hears of the hosts of the others', async () => 
   await ready(workspaceOn(host, open('second')))
 })
 
-test('a command goes on while its host changes the server, and its result arrives', async () => {
-  const [first, second, third] = openServers(3) as [ToolHosts, ToolHosts, ToolHosts]
+test.each([
+  ['on a bus', openServers],
+  ['that are connected with each other', openRelayed],
+])('a command goes on while its host changes the server, and its result arrives: servers %s', async (_, open) => {
+  const [first, second, third] = (await open(3)) as [ToolHosts, ToolHosts, ToolHosts]
   const host = await openHost()
   const cut = connectHost(host, first)
   const remote = workspaceOn(host, third)
@@ -104,6 +131,37 @@ test('a command goes on while its host changes the server, and its result arrive
   writeFileSync(join(folder, 'go'), '')
   expect(await output).toMatchObject({ content: expect.stringMatching(/begun[^]*4/), isError: true })
   expect(readFileSync(join(folder, 'ledger'), 'utf8')).toBe('x\n')
+})
+
+test('a call that was lost on the way to the server of its host is sent again', async () => {
+  const network = new LocalNetwork()
+  const bus = network.join('first')
+  const lost = Promise.withResolvers<void>()
+  let isCut = false
+  let tellGap = (): void => undefined
+  const first = serverOn({
+    node: bus.node,
+    publish: (topic, message) => bus.publish(topic, message),
+    subscribe: (topic, listener) =>
+      bus.subscribe(topic, (...message) => (isCut ? lost.resolve() : listener(...message))),
+    request: (...request) => bus.request(...request),
+    answer: (handler) => bus.answer(handler),
+    onGap: (listener) => {
+      tellGap = listener
+      return () => undefined
+    },
+    close: () => bus.close(),
+  })
+  const host = await openHost()
+  connectHost(host, first)
+  const remote = workspaceOn(host, serverOn(network.join('second')))
+  await ready(remote)
+  isCut = true
+  const { output } = runRemotely(remote, 'echo here; exit 3')
+  await lost.promise
+  isCut = false
+  tellGap()
+  expect(await output).toMatchObject({ content: expect.stringMatching(/here[^]*3/) })
 })
 
 test('a host belongs to its tenant', async () => {

@@ -78,7 +78,7 @@ export function workspaceOnWire(
 /** A host that is connected to this server or to another one. */
 interface KnownHost {
   hello: HostHello
-  /** Differs for each connection. */
+  /** Differs for each connection, and after messages may have been lost. */
   link: string
   /** Of a host that is connected here. */
   connection?: HostConnection
@@ -111,7 +111,8 @@ export class ToolHosts {
   readonly #channels = new Map<string, Channel>()
   readonly #stops: (() => void)[] = []
   readonly #closing = new AbortController()
-  readonly #subscribed = new Set<string>()
+  /** By topic: resolves when the subscription is in force. */
+  readonly #subscribed = new Map<string, Promise<void>>()
   /** How many connections of each tenant have not introduced themselves. */
   readonly #unknown = new Map<string, number>()
   #links = 0
@@ -142,13 +143,12 @@ export class ToolHosts {
       (request) => this.#send(key, request),
     )
     this.#channels.set(key, channel)
-    this.#listenTo(key)
+    void this.#listenTo(key)
     return channel
   }
 
   /** A host has connected here. The returned functions take its messages and its end. */
   accept(tenant: string, connection: HostConnection): { take: (text: string) => void; end: () => void } {
-    const link = `${this.#bus?.node ?? 'here'}-${process.pid}-${++this.#links}`
     let key: string | undefined
     let state: 'unknown' | 'introduced' | 'refused' = 'unknown'
     this.#countUnknown(tenant, 1)
@@ -185,13 +185,17 @@ export class ToolHosts {
         }
         leaveUnknown('introduced')
         key = wanted
-        this.#joined(key, { hello, link, connection, heardAt: Infinity })
+        this.#joined(key, { hello, link: this.#newLink(), connection, heardAt: Infinity })
       },
       end: () => {
         leaveUnknown('refused')
-        if (key !== undefined && this.#hosts.get(key)?.link === link) this.#left(key)
+        if (key !== undefined && this.#hosts.get(key)?.connection === connection) this.#left(key)
       },
     }
+  }
+
+  #newLink(): string {
+    return `${this.#bus?.node ?? 'here'}-${process.pid}-${++this.#links}`
   }
 
   #countUnknown(tenant: string, change: 1 | -1): void {
@@ -211,10 +215,7 @@ export class ToolHosts {
     this.#hosts.set(key, host)
     // The host has come back before its old connection was seen to be gone.
     before?.connection?.close('the host has connected again')
-    if (host.connection) {
-      this.#announce(key, host)
-      this.#forwardTo(key)
-    }
+    if (host.connection) this.#announce(key, host)
     this.#channels.get(key)?.notify({ type: 'up' })
   }
 
@@ -237,17 +238,18 @@ export class ToolHosts {
     const host = this.#hosts.get(key)
     const text = JSON.stringify(request)
     if (host?.connection) host.connection.send(text)
-    else if (host) this.#bus?.publish(toHost(key), Buffer.from(text))
+    // The answer would be lost before that.
+    else if (host)
+      void this.#listenTo(key)
+        .then(() => this.#bus?.publish(toHost(key), Buffer.from(text)))
+        .catch(emitWarning)
   }
 
   async #share(bus: SessionBus): Promise<void> {
     const stop = await bus.subscribe(announcements, (message) => this.#heard(message))
     this.#stops.push(
       stop,
-      // Calls are sent again: messages may have been lost.
-      bus.onGap(() => {
-        for (const [key, channel] of this.#channels) if (this.#hosts.has(key)) channel.notify({ type: 'up' })
-      }),
+      bus.onGap(() => this.#sendAgain()),
     )
     this.#publish({ type: 'who' })
     while (!this.#closing.signal.aborted) {
@@ -255,6 +257,13 @@ export class ToolHosts {
       this.#announceAll()
       for (const [key, { heardAt }] of this.#hosts) if (heardAt < this.#clock.now() - forgetMs) this.#left(key)
     }
+  }
+
+  /** Messages in both directions may have been lost: the sessions here and elsewhere send their calls again. */
+  #sendAgain(): void {
+    for (const host of this.#hosts.values()) if (host.connection) host.link = this.#newLink()
+    this.#announceAll()
+    for (const [key, channel] of this.#channels) if (this.#hosts.has(key)) channel.notify({ type: 'up' })
   }
 
   #heard(message: Uint8Array): void {
@@ -286,8 +295,12 @@ export class ToolHosts {
     for (const [key, host] of this.#hosts) if (host.connection) this.#announce(key, host)
   }
 
-  #announce(key: string, { link, hello }: KnownHost): void {
-    this.#publish({ type: 'up', tenant: tenantOf(key), link, hello })
+  /** Not before messages of the others can arrive here: they send their calls at once. */
+  #announce(key: string, host: KnownHost): void {
+    void this.#forwardTo(key).then(() => {
+      if (this.#hosts.get(key) !== host) return
+      this.#publish({ type: 'up', tenant: tenantOf(key), link: host.link, hello: host.hello })
+    })
   }
 
   #publish(said: Announcement): void {
@@ -295,24 +308,28 @@ export class ToolHosts {
   }
 
   /** Takes the messages of sessions elsewhere to a host that is connected here. */
-  #forwardTo(key: string): void {
-    this.#subscribe(toHost(key), (text) => this.#hosts.get(key)?.connection?.send(text))
+  #forwardTo(key: string): Promise<void> {
+    return this.#subscribe(toHost(key), (text) => this.#hosts.get(key)?.connection?.send(text))
   }
 
-  #listenTo(key: string): void {
-    this.#subscribe(fromHost(key), (text) => this.#channels.get(key)?.take(text))
+  #listenTo(key: string): Promise<void> {
+    return this.#subscribe(fromHost(key), (text) => this.#channels.get(key)?.take(text))
   }
 
-  #subscribe(topic: string, take: (text: string) => void): void {
-    if (!this.#bus || this.#subscribed.has(topic)) return
-    this.#subscribed.add(topic)
-    this.#bus
+  /** Resolves when the others know of it. */
+  #subscribe(topic: string, take: (text: string) => void): Promise<void> {
+    if (!this.#bus) return Promise.resolve()
+    const known = this.#subscribed.get(topic)
+    if (known) return known
+    const subscribed = this.#bus
       .subscribe(topic, (message) => take(Buffer.from(message).toString()))
       .then(
-        (stop) => this.#stops.push(stop),
+        (stop) => void this.#stops.push(stop),
         // The bus is closed.
         () => undefined,
       )
+    this.#subscribed.set(topic, subscribed)
+    return subscribed
   }
 }
 

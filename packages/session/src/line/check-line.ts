@@ -61,6 +61,7 @@ const payloads: Record<Line['type'], Shape | undefined> = {
   run_end: { runId: isText, outcome: isText },
   attempt: undefined,
   tool_start: { callId: isText, name: isText },
+  bash_start: { messageId: isText, command: isText },
   blocked: { callId: isText, kind: isOneOf(['write', 'network', 'socket', 'hidden']), what: isText },
   permission_request: {
     requestId: isText,

@@ -286,6 +286,12 @@ const records: Example[] = [
     },
   },
   {
+    type: 'bash_start',
+    name: 'bashStart',
+    disk: { message_id: 'm', command: 'ls', exclude_from_context: true, host: 'h', boot_id: 'b', spool: 's' },
+    api: { messageId: 'm', command: 'ls', excludeFromContext: true, host: 'h', bootId: 'b', spool: 's' },
+  },
+  {
     type: 'permission_request',
     name: 'permissionRequest',
     disk: {

@@ -10,6 +10,7 @@ export type SessionRecord =
   | RunEndRecord
   | AttemptRecord
   | ToolStartRecord
+  | BashStartRecord
   | BlockedRecord
   | PermissionRequestRecord
   | PermissionResultRecord
@@ -134,6 +135,20 @@ export interface ToolStartRecord extends LineBase {
       /** How it sees the home folder: `read-only` with private cache folders, or as an `overlay`. Keys are hidden in both. */
       home: string
     }
+  }
+}
+
+/** A command of the user is about to run. It has ended when the log has the message with its id. */
+export interface BashStartRecord extends LineBase {
+  type: 'bash_start'
+  bashStart: {
+    messageId: string
+    command: string
+    /** As in its message. */
+    excludeFromContext?: boolean
+    host?: string
+    bootId?: string
+    spool?: string
   }
 }
 
@@ -379,6 +394,7 @@ export const recordTypes = {
   run_end: 'record',
   attempt: 'record',
   tool_start: 'record',
+  bash_start: 'record',
   blocked: 'record',
   permission_request: 'record',
   permission_result: 'record',

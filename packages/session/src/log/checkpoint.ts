@@ -116,7 +116,7 @@ export async function readCheckpoint(
   }
 }
 
-const checkpointVersion = 9
+const checkpointVersion = 10
 
 interface Body extends Nodes {
   version: number

@@ -10,6 +10,12 @@ export interface PlacedRecord {
   timestamp: string
 }
 
+/** The start of a command of the user in its disk form, and the client command that it is the effect of. */
+interface StartedCommand {
+  payload: Record<string, unknown>
+  cause: unknown
+}
+
 const recordTypes = new Set([
   'run_start',
   'run_end',
@@ -17,12 +23,16 @@ const recordTypes = new Set([
   'attempt',
   'plan',
   'tool_start',
+  'bash_start',
   'snapshot',
   'restore',
   'working_copy',
   'workspace',
   'workspace_files',
 ])
+
+type SavedFacts = Omit<RecentFacts, 'running' | 'asked' | 'commands'> &
+  Record<'running' | 'asked', string[]> & { commands: [string, StartedCommand][] }
 
 /** The newest of each kind of record that a screen or the next run needs, so that it can start without reading the log. */
 export class RecentFacts {
@@ -44,6 +54,9 @@ export class RecentFacts {
   readonly running = new Set<string>()
   /** Tool calls that the open run has asked for and that have no result yet. */
   readonly asked = new Set<string>()
+
+  /** Commands of the user that started and have no message yet, by the id of that message. */
+  readonly commands = new Map<string, StartedCommand>()
 
   /** Ignores the other records. */
   take(line: DiskLine, seq: number): void {
@@ -89,7 +102,13 @@ export class RecentFacts {
       case 'tool_start':
         this.running.add(textOr(payloadOf(line)['call_id'], ''))
         return
+      case 'bash_start': {
+        const payload = payloadOf(line)
+        this.commands.set(textOr(payload['message_id'], ''), { payload, cause: line['cause'] })
+        return
+      }
       case 'message':
+        this.commands.delete(line.id)
         this.#takeMessage(payloadOf(line))
         return
       default:
@@ -98,13 +117,14 @@ export class RecentFacts {
   }
 
   toCheckpoint(): unknown {
-    const { running, asked, ...facts } = this
-    return { ...facts, running: [...running], asked: [...asked] }
+    const { running, asked, commands, ...facts } = this
+    return { ...facts, running: [...running], asked: [...asked], commands: [...commands] }
   }
 
   restore(saved: unknown): void {
-    const { running, asked, ...facts } = saved as RecentFacts & Record<'running' | 'asked', string[]>
+    const { running, asked, commands, ...facts } = saved as SavedFacts
     Object.assign(this, facts)
+    for (const [messageId, started] of commands) this.commands.set(messageId, started)
     for (const callId of running) this.running.add(callId)
     for (const callId of asked) this.asked.add(callId)
   }

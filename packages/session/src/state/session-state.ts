@@ -208,6 +208,7 @@ export class SessionState {
         return
       case 'attempt':
       case 'tool_start':
+      case 'bash_start':
       case 'blocked':
       case 'plan':
       case 'file_read':

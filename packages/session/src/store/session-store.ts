@@ -135,6 +135,7 @@ export class SessionStore {
     await this.#open.end(key).catch(() => undefined)
     const held = await this.#open.join(key, () => this.#hold(log, () => leaveToOthers(log)))
     if (held.type === 'held') return this.#sessionOn({ id }, held, (how) => this.#open.leave(key, held, how))
+    await leaveToOthers(log)
     throw new SessionError('session-owned', held.owner.reason)
   }
 

@@ -75,6 +75,8 @@ describe('sessions of a process that has died', () => {
     broken: Set<string>
     /** Their logs cannot be closed, once. */
     stuck: Set<string>
+    /** Called when their logs are closed, once. */
+    atClose: Map<string, () => void>
     /** What the next call finds. */
     waiting: string[]
   }
@@ -84,6 +86,7 @@ describe('sessions of a process that has died', () => {
     const waiting: string[] = []
     const broken = new Set<string>()
     const stuck = new Set<string>()
+    const atClose = new Map<string, () => void>()
     const port = changedPort(new MemoryLogStore(), {
       store: (inner) => ({
         claimAbandoned: async (scope, { limit }) => {
@@ -99,7 +102,12 @@ describe('sessions of a process that has died', () => {
           if (broken.has(sessionId)) throw new Error(`cannot read ${sessionId}`)
           return log.lines(from)
         },
-        close: () => (stuck.delete(sessionId) ? Promise.reject(new Error('no answer')) : log.close()),
+        close: () => {
+          const call = atClose.get(sessionId)
+          atClose.delete(sessionId)
+          call?.()
+          return stuck.delete(sessionId) ? Promise.reject(new Error('no answer')) : log.close()
+        },
         handOver: async () => {
           waiting.push(sessionId)
           await log.close()
@@ -109,7 +117,7 @@ describe('sessions of a process that has died', () => {
     const store = new SessionStore(port)
     for (const id of ids) await (await store.create({ id })).close()
     waiting.push(...ids)
-    return { store, broken, stuck, waiting }
+    return { store, broken, stuck, atClose, waiting }
   }
 
   test('are opened even if one of them cannot be, which a later call opens', async () => {
@@ -145,6 +153,18 @@ describe('sessions of a process that has died', () => {
       await handles[index]?.close(handOver === undefined ? {} : { handOver })
     }
     expect(waiting).toEqual(isHandedOver ? ['one'] : [])
+  })
+
+  test('are handed over if another opener of this process is told first that they are owned', async () => {
+    const { store, atClose, waiting } = await abandoned(['one'])
+    await store.open('one')
+    const others: Promise<Session>[] = []
+    atClose.set('one', () => others.push(store.open('one')))
+    await expect(store.openAbandoned()).rejects.toMatchObject({ code: 'session-owned' })
+    expect((await others[0])?.owner).toBeDefined()
+    expect(waiting).toEqual(['one'])
+    const [opened] = (await store.openAbandoned()) ?? []
+    expect(opened?.id).toBe('one')
   })
 
   test('are opened even if this process had one of them before and cannot close it', async () => {

@@ -5,6 +5,7 @@ import { buildContext } from '../view/context.ts'
 import type { Cause, Entry, Header } from '../line/entry.ts'
 import { fromDisk, payloadFromDisk } from '../line/codec.ts'
 import { SessionError } from '../errors.ts'
+import { isObject } from '../util/json.ts'
 import type { InboxHold, WaitingMessage } from '../state/inbox.ts'
 import type { DiskLine, EntryDraft, Line, RecordDraft } from '../line/line.ts'
 import type { LogLine } from '../log/log-lines.ts'
@@ -21,6 +22,7 @@ import {
 } from '../line/message.ts'
 import { parseLine } from '../line/parse-line.ts'
 import type {
+  BashStartRecord,
   Delivery,
   PermissionRequestRecord,
   PlanRecord,
@@ -218,6 +220,14 @@ export class Session {
   get openRestore(): RestoreRecord['restore'] | undefined {
     const { openRestore } = this.#reader.state.facts
     return openRestore ? (payloadFromDisk('restore', openRestore.payload) as RestoreRecord['restore']) : undefined
+  }
+
+  /** Commands of the user that started and have no message yet: they run, or their process has died. */
+  get openCommands(): (BashStartRecord['bashStart'] & { cause?: Cause })[] {
+    return [...this.#reader.state.facts.commands.values()].map(({ payload, cause }) => ({
+      ...(payloadFromDisk('bash_start', payload) as BashStartRecord['bashStart']),
+      ...(isObject(cause) && { cause: cause as unknown as Cause }),
+    }))
   }
 
   /** The copy of its folder in which the session works, or last worked if the record has an outcome. */

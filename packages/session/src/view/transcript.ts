@@ -264,6 +264,7 @@ function takeRecord(state: Transcript, record: SessionRecord): Transcript {
 type NotFolded =
   | 'writer'
   | 'permission_mode'
+  | 'bash_start'
   | 'blocked'
   | 'file_read'
   | 'file_write'

@@ -121,6 +121,7 @@ describe('a call of bash', () => {
     ['an empty command', { command: '' }],
     ['a NUL character', { command: 'echo \0' }],
     ['a command that is too long for the system', { command: `: ${'ü'.repeat(70_000)}` }],
+    ['a description that is too long', { command: 'ls', description: 'x'.repeat(1001) }],
     ['an invalid timeout', { command: 'ls', timeoutMs: 0 }],
     ['an unknown member', { command: 'ls', timeout: 5 }],
   ])('with %s is rejected', (_, input) => {

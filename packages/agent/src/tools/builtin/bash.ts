@@ -47,6 +47,7 @@ const minuteMs = 60_000
 const dayMs = 24 * 60 * minuteMs
 /** Linux limits one argument of a program to this length. */
 const longestCommandBytes = 128 * 1024 - 1
+const maxDescription = 1000
 
 const fields = z.strictObject({
   command: z
@@ -58,7 +59,11 @@ const fields = z.strictObject({
       `A command has at most ${longestCommandBytes} bytes; write a long script to a file and run that.`,
     )
     .describe('The command, as you would type it into bash.'),
-  description: z.string().optional().describe('What it does, in five to ten words, for the user.'),
+  description: z
+    .string()
+    .refine(({ length }) => length <= maxDescription, `A description has at most ${maxDescription} characters.`)
+    .optional()
+    .describe('What it does, in five to ten words, for the user.'),
   timeoutMs: z.int().min(1).max(dayMs).optional().describe('Ends the command after this many milliseconds.'),
   background: z.boolean().optional().describe('Starts it as a job and returns at once, as for a server.'),
   outside: z
@@ -96,13 +101,16 @@ export function bashTool(options: BashOptions): Tool {
     sandbox?.attend?.({ callId, reach: (target, withdrawn) => context.reach(target, withdrawn) })
   }
 
+  function leave(context: ToolContext): void {
+    sandbox?.leave?.(sandboxCallId(context))
+  }
+
   /** Starts a command that must not have begun. */
   async function begin(spool: string, input: BashInput, context: ToolContext): Promise<ToolOutput> {
     const { command, background = false } = input
     const { cwd, signal, box: kind } = context
     if (kind && !sandbox) throw new Error('This command may run only in a sandbox, and there is none.')
     const callId = sandboxCallId(context)
-    attend(context)
     const box = kind && (await sandbox?.box(cwd, { isReadOnly: kind === 'read-only', spool, callId }))
     if (kind) await rememberBoxedCall(spool, { callId: context.callId, kind })
     const env = { ...commandEnvironment(process.env, options.environment), ...box?.env }
@@ -116,7 +124,9 @@ export function bashTool(options: BashOptions): Tool {
       ...(box && { box: box.argv, ...(box.limits && { limits: box.limits }) }),
       deadlineMs: deadlineOf(input),
     }
+    attend(context)
     const started = await startCommand({ ...order, signal }).catch((error: unknown) => {
+      leave(context)
       // The next process finds that it has not begun, and starts it.
       if (signal.reason instanceof SessionSuspended) throw signal.reason
       if (signal.aborted) return undefined
@@ -157,6 +167,7 @@ export function bashTool(options: BashOptions): Tool {
 
   /** The outcome, with what the sandbox blocked. New control files stay only if the user agrees. */
   async function report(command: Command, outcome: CommandOutcome, context: ToolContext): Promise<ToolOutput> {
+    leave(context)
     const { box: kind } = context
     if (!kind || !sandbox) return reportOutcome(command, outcome, context)
     const call = { callId: context.callId, kind }

@@ -40,8 +40,9 @@ export interface CommandSandbox {
   details(kind: BoxKind): SandboxDetails | Promise<SandboxDetails>
   /** If it throws, the command does not run. Files in `spool` survive this process, for `takeBack`. */
   box(cwd: string, options: { isReadOnly: boolean; spool: string; callId: string }): Promise<CommandBox>
-  /** From now on until the run ends, the user is asked about hosts that the commands of this call want to reach. */
+  /** From now on until `leave` or the end of the run, the user is asked about hosts that the commands of this call want to reach. */
   attend?(call: { callId: string; reach: ToolContext['reach'] }): void
+  leave?(callId: string): void
   /** What the sandbox blocked: what the end of the output of a command shows, and hosts that were refused to the call. */
   blockedIn(output: string, call: { cwd: string; callId?: string }): Blocked[] | Promise<Blocked[]>
   /** The hosts that commands of the call have reached. */
