@@ -80,7 +80,7 @@ function userContext(cwd: string): Parameters<RemoteWorkspace['runForUser']>[1] 
     throw new Error('A command of the user does not need this.')
   }
   return {
-    ...{ sessionId: newId(), runId: '', callId: 'call-1', cwd, clock: systemClock, localFolder: undefined },
+    ...{ sessionId: newId(), runId: '', callId: 'call-0001', cwd, clock: systemClock, localFolder: undefined },
     signal: new AbortController().signal,
     append: async () => undefined,
     putBlob: nothing,
