@@ -29,4 +29,10 @@ export type { ItemList, ReadCall } from './view/groups.ts'
 export { permissionText, spellInvisible, type PermissionText } from './view/permission-text.ts'
 export type { Asked } from './view/permission-text.ts'
 export type { CallSituation } from './view/calls.ts'
-export type { BlockedRecord, WorkingCopyRecord, WorkspaceFilesRecord, WorkspaceRecord } from './line/record.ts'
+export type {
+  BashStartRecord,
+  BlockedRecord,
+  WorkingCopyRecord,
+  WorkspaceFilesRecord,
+  WorkspaceRecord,
+} from './line/record.ts'

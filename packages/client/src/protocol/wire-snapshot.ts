@@ -93,7 +93,7 @@ function foldFromWire(fold: WireFold): SnapshotFold {
   }
 }
 
-interface FoldedPayloads {
+interface FoldedPayloads extends Record<PayloadType, object> {
   submission: SnapshotFold['waiting'][number]
   permission_request: SnapshotFold['permissions'][number]
   run_start: NonNullable<SnapshotFold['run']>
@@ -109,7 +109,7 @@ function read<Type extends keyof FoldedPayloads>(type: Type, payload: object): F
 }
 
 /** Line types whose payloads are also sent outside of the log. */
-export type PayloadType = keyof FoldedPayloads
+export type PayloadType = 'submission' | 'permission_request' | 'run_start' | 'run_end' | 'error' | 'plan' | 'usage'
 
 /** Converts names of a payload with the log's codec; foreign members keep their names in both directions. */
 export function payloadToWire(type: PayloadType, payload: object): Payload {
