@@ -19,6 +19,28 @@ test.each<[string, Setup, string[]]>([
     ['follow-up~10~end', 'abort'],
   ],
   ['a run that was stopped stays stopped after a crash', { ...speaking, isDiskSlow: true }, ['abort', 'disk', 'crash']],
+  [
+    'a run that is stopped stops the summary that an earlier run has begun',
+    { ...parallel, hasBackground: true },
+    ['filling', 'tool:c1', 'tool:c2', 'end', 'prompt', 'call', 'overflow~1~abort'],
+  ],
+  [
+    'a steer that comes while the summary of the background is appended is in the next request',
+    {
+      policy: 'interrupt',
+      calls: ['write', 'write'],
+      begins: 'before-the-answer',
+      isDiskSlow: true,
+      hasDeadline: true,
+      keepsCheckpoint: false,
+      hasBackground: true,
+      tail: 'end',
+    },
+    [
+      ...['error~24~filling', 'disk', 'steer', 'steer', 'time', 'delta~18~call', 'disk', 'end', 'disk', 'steer'],
+      ...['disk', 'disk', 'disk', 'disk', 'disk', 'steer'],
+    ],
+  ],
   ['a call of an answer that was stopped is not run after a crash', speaking, ['ask', 'crash-after:1', 'abort']],
   [
     'a run from an answer that was stopped goes on after a crash',

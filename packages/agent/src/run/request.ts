@@ -20,14 +20,16 @@ export interface LoopRequest extends ModelRequest {
 /** The next request to the model. Compacts first if the context is nearly full, and begins a summary in the background before that. */
 export async function requestOf(open: OpenRun): Promise<LoopRequest> {
   const { session, settings } = open.deps
-  if (open.deps.background?.isReady) await takeBackground(open)
+  const isReady = open.deps.background?.isReady ?? false
+  if (isReady) await takeBackground(open)
   let level = await fillLevel(open)
-  if (level === 'nearly-full') {
+  const isFull = level === 'nearly-full'
+  if (isFull) {
     if (open.deps.background?.isBegun && (await takeBackground(open))) level = await fillLevel(open)
     if (level === 'nearly-full') await compactInTime(open)
-    // Compacting takes time: deliver the steers that came meanwhile.
-    await deliverSteers(open)
   }
+  // Compacting takes time: deliver the steers that came meanwhile.
+  if (isReady || isFull) await deliverSteers(open)
   await renewTools(open)
   if (level === 'head-start') await beginInBackground(open)
   const leafId = open.head
@@ -71,6 +73,7 @@ export async function compactRun(open: OpenRun, reason: CompactionReason): Promi
   try {
     // It would be superseded.
     await background?.stop()
+    signal.throwIfAborted()
     const compacted = await compact({
       session,
       model,

@@ -47,6 +47,8 @@ export async function run(
   current: CurrentRun = {},
 ): Promise<RunEnd> {
   let next: RunStart | Delivered = start
+  // An earlier run may have begun a summary, with a signal of its own.
+  signal.addEventListener('abort', () => void deps.background?.stop(), { once: true })
   await deps.ready?.(signal)
   for (;;) {
     const startedAt = deps.clock.now()

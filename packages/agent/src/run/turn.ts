@@ -16,6 +16,7 @@ export async function turn(open: OpenRun): Promise<Position> {
   signal.throwIfAborted()
   open.spend('request')
   const request = await requestOf(open)
+  signal.throwIfAborted()
   const call = open.model.prepare(request)
   const said = new Said(open, request, referenceTo(call, request))
   try {
