@@ -65,7 +65,8 @@ export async function playHistory(options: {
   } finally {
     await history.snapshots.settled()
     await session.close()
-    rmSync(folder, { recursive: true, force: true })
+    // A git that was killed may still have a child that writes.
+    rmSync(folder, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 })
   }
 }
 
