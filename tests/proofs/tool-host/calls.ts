@@ -31,6 +31,23 @@ export function jobOf(prompt: string): Job | undefined {
 export const sharedText = 'The quick brown fox.'
 const kinds = ['command', 'command', 'failing', 'long', 'write', 'edit', 'read', 'grep', 'job', 'output'] as const
 
+/** The command that the user types while the model works. */
+export function typedOf({ tag, gate }: Job): { command: string; says: readonly string[]; ledger: string } {
+  const id = `${tag}-typed`
+  const lines = ['line 1', 'line 2', 'line 3']
+  const body =
+    gate === undefined
+      ? 'for n in 1 2 3; do echo line $n; sleep 0.2; done'
+      : `until test -e ${gate}; do sleep 0.05; done`
+  return {
+    command: `echo ${id} >> ledger; echo begin ${id}; ${body}; echo end ${id}; exit ${typedExitCode}`,
+    says: [`begin ${id}`, ...(gate === undefined ? lines : []), `end ${id}`],
+    ledger: id,
+  }
+}
+
+export const typedExitCode = 5
+
 /** `jobId`: of the last job in the background, as the model has seen it. */
 export function callOf({ tag, gate }: Job, step: number, jobId: string | undefined): PlannedCall {
   const id = `${tag}-${step}`

@@ -3,6 +3,7 @@
 import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
+import { RemoteSession } from '@tapetree/client'
 import { migratePostgres } from '@tapetree/session/stores/postgres'
 import { NatsProcess } from '../../../packages/server/src/bus/testing/nats-process.ts'
 import { PostgresServer } from '../../../packages/session/src/testing/postgres-server.ts'
@@ -10,7 +11,7 @@ import type { FigureResult } from '../../../scripts/figure/figure.ts'
 import { sizes } from '../tool-host.ts'
 import { ServedNode } from '../takeover/served-node.ts'
 import { runInside, type InsideContext } from '../writer/own-mounts.ts'
-import { callOf, promptOf, sharedText, type Job } from './calls.ts'
+import { callOf, promptOf, sharedText, typedExitCode, typedOf, type Job } from './calls.ts'
 import { Front } from './front.ts'
 import { HostProcess } from './host-process.ts'
 import { hostileHost } from './hostile-host.ts'
@@ -54,11 +55,22 @@ type Fault = 'cut' | 'host killed' | 'host restarted' | 'server killed'
 
 class Trial {
   readonly problems: string[] = []
-  readonly figures = { handed: 0, calls: 0, unknown: 0, cuts: 0, hostKills: 0, hostRestarts: 0, serverKills: 0 }
+  readonly figures = {
+    handed: 0,
+    calls: 0,
+    typed: 0,
+    notRun: 0,
+    unknown: 0,
+    cuts: 0,
+    hostKills: 0,
+    hostRestarts: 0,
+    serverKills: 0,
+  }
   readonly #context: InsideContext
   readonly #database: PostgresServer
   readonly #nats: NatsProcess
   readonly #sessions: CalledSession[] = []
+  /** The jobs whose last answer is in the log, and the commands of the user whose outcome is. */
   readonly #done = new Set<string>()
   readonly #hosts: ReachedHost[] = []
   #nodes: ServedNode[] = []
@@ -87,28 +99,33 @@ class Trial {
     return trial
   }
 
-  /** A server dies while 50 sessions run commands: each command returns its real result to the next owner. */
+  /**
+   * A server dies while 50 sessions run a command of the model and one of the user: each returns its real result to the next
+   * owner.
+   */
   async takeOverWithHands(): Promise<void> {
     const [owner] = this.#nodes as [ServedNode]
     const gate = 'gate'
     const jobs = await Promise.all(
       Array.from({ length: handsCount }, async (_, index) => {
         const session = await this.#create(index % 2, owner)
-        return { session, job: await this.#prompt(session, { calls: 1, gate, node: owner }) }
+        const job = await this.#prompt(session, { calls: 1, gate, node: owner })
+        return { job, typed: this.#type(session, job) }
       }),
     )
     const begun = (): number => this.#hosts.reduce((sum, { process }) => sum + ledgerOf(process).length, 0)
-    await this.#within('all commands have begun', async () => begun() === handsCount)
+    await this.#within('all commands have begun', async () => begun() === 2 * handsCount)
     const struckMs = Date.now()
     await this.#killNode(owner)
     for (const { process } of this.#hosts) writeFileSync(join(process.options.folder, gate), '')
     await this.#within(
       'all commands have returned to the next owner',
-      async () => (await this.#look(), jobs.every(({ job }) => this.#done.has(job.tag))),
+      async () => (await this.#look(), jobs.every(({ job }) => this.#isDone(job))),
     )
-    this.figures.handed = handsCount
+    await Promise.all(jobs.map(({ typed }) => typed))
+    this.figures.handed = 2 * handsCount
     this.#context.say(
-      `a server died while ${handsCount} commands ran on two hosts; all had their results ${Math.round((Date.now() - struckMs) / 100) / 10} s later`,
+      `a server died while ${2 * handsCount} commands ran on two hosts; all had their results ${Math.round((Date.now() - struckMs) / 100) / 10} s later`,
     )
   }
 
@@ -129,7 +146,8 @@ class Trial {
         left -= callsOfJob
         if (session.jobs.length >= jobsOfSession) session = await this.#replace(session)
         const job = await this.#prompt(session, { calls: callsOfJob })
-        await this.#within(`job ${job.tag} is done`, async () => this.#done.has(job.tag))
+        await this.#type(session, job)
+        await this.#within(`job ${job.tag} is done`, async () => this.#isDone(job))
         this.figures.calls += callsOfJob
         if (this.figures.calls % 1000 === 0) say(`${this.figures.calls} calls`)
       }
@@ -175,9 +193,11 @@ class Trial {
       for (const [id, times] of ran) if (times.length > 1) problems.push(`${id} ran ${times.length} times`)
     }
     for (const { id, host, jobs } of this.#sessions) {
-      const results = resultsIn((logs.get(id) ?? []).map(({ line }) => line))
+      const { results, typed } = resultsIn((logs.get(id) ?? []).map(({ line }) => line))
       const ran = new Set(ledgerOf(host))
       for (const job of jobs) {
+        const problem = this.#judgeTyped(job, { outcomes: typed.get(typedOf(job).command) ?? [], host, ran })
+        if (problem !== undefined) problems.push(`${job.tag}-typed: ${problem}`)
         let jobId: string | undefined
         for (let step = 1; step <= job.calls; step++) {
           const planned = callOf(job, step, jobId)
@@ -208,9 +228,7 @@ class Trial {
       this.figures.unknown++
       const died = host.kills.some((ms) => ms > startedMs - 1000 && ms < endedMs + 1000)
       if (!died) return `its outcome is unknown, and its host lived: ${text.slice(0, 200)}`
-      return planned.tool === 'bash'
-        ? `the command of a host that was killed has an unknown outcome: ${text}`
-        : undefined
+      return planned.tool === 'bash' ? unknownCommand(text) : undefined
     }
     const { says, orSays = says } = planned
     if (!saysAll(text, says) && !saysAll(text, orSays)) return `it should say ${says.join(', ')}: ${text.slice(0, 300)}`
@@ -218,6 +236,25 @@ class Trial {
     const path = planned.tool === 'write' ? join(host.options.folder, String(planned.input['path'])) : undefined
     if (path !== undefined && !existsSync(path)) return 'its file does not exist'
     return undefined
+  }
+
+  /** A command continues without its host, so its outcome is always known. */
+  #judgeTyped(
+    job: Job,
+    { outcomes, host, ran }: { outcomes: readonly TypedOutcome[]; host: HostProcess; ran: ReadonlySet<string> },
+  ): string | undefined {
+    const [outcome, second] = outcomes
+    if (!outcome || second) return `it has ${outcomes.length} outcomes`
+    const { text, exitCode } = outcome
+    const { ledger, says } = typedOf(job)
+    if (/may have taken effect/.test(text)) return unknownCommand(text)
+    if (text.startsWith('Not run: ')) {
+      this.figures.notRun++
+      return ran.has(ledger) ? `it ran, and its outcome is: ${text}` : undefined
+    }
+    if (!ran.has(ledger)) return `it has a result, and never ran on ${host.options.name}`
+    if (!saysAll(text, says)) return `it should say ${says.join(', ')}: ${text.slice(0, 300)}`
+    return exitCode === typedExitCode ? undefined : `its exit code is ${exitCode}`
   }
 
   async #strike(kind: Fault): Promise<void> {
@@ -307,14 +344,48 @@ class Trial {
     return job
   }
 
+  /** Sends the command of the user of a job until it is accepted, and waits for its outcome. */
+  async #type({ id, host }: CalledSession, job: Job): Promise<void> {
+    const { command, ledger } = typedOf(job)
+    const { front } = this.#hosts.find(({ process }) => process === host) as ReachedHost
+    const client = await RemoteSession.open({
+      ...{ baseUrl: front.url, token: 'proof', sessionId: id },
+      // It tries again soon, and not at once.
+      random: () => 0.1,
+    })
+    try {
+      let isAccepted = false
+      const send = async (): Promise<void> => {
+        while (!isAccepted) {
+          isAccepted = await client.run('bash', { command }, { id: ledger }).then(
+            () => true,
+            // Such as a host that cannot be reached.
+            () => setTimeout(50, false),
+          )
+        }
+      }
+      void send()
+      await this.#within(`${ledger} has an outcome`, async () => isAccepted && this.#done.has(ledger))
+      isAccepted = true
+      this.figures.typed++
+    } finally {
+      await client.close()
+    }
+  }
+
+  #isDone(job: Job): boolean {
+    return this.#done.has(job.tag) && this.#done.has(typedOf(job).ledger)
+  }
+
   /** Reads the ends of the sessions that have something to do. */
   async #look(): Promise<void> {
-    const busy = this.#sessions.filter(({ jobs }) => jobs.some(({ tag }) => !this.#done.has(tag)))
+    const busy = this.#sessions.filter(({ jobs }) => jobs.some((job) => !this.#isDone(job)))
     if (busy.length === 0) return
     const rows = (await this.#database.admin(
-      `select distinct substring(e.line from 'Done: (job[0-9]+)\\.') as tag
-        from tapetree.session s, lateral (select line from tapetree.entry where key = s.key order by n desc limit 20) e
-        where s.id in (${busy.map(({ id }) => `'${id}'`).join(', ')}) and e.line like '%Done: job%'`,
+      `select distinct coalesce(substring(e.line from 'Done: (job[0-9]+)\\.'), substring(e.line from '(job[0-9]+-typed)')) as tag
+        from tapetree.session s, lateral (select line from tapetree.entry where key = s.key order by n desc limit 40) e
+        where s.id in (${busy.map(({ id }) => `'${id}'`).join(', ')})
+          and (e.line like '%Done: job%' or e.line like '%"bash_execution":%')`,
       'sessions',
     )) as { tag: string | null }[]
     for (const { tag } of rows) if (tag !== null) this.#done.add(tag)
@@ -355,9 +426,24 @@ interface CallResult {
   endedMs: number
 }
 
-function resultsIn(lines: readonly string[]): Map<string, CallResult> {
+/** Of a command of the user. */
+interface TypedOutcome {
+  text: string
+  exitCode: number | undefined
+}
+
+function unknownCommand(text: string): string {
+  return `a command continues without its host, and has an unknown outcome: ${text}`
+}
+
+/** The results of the calls by their ids, and the outcomes of the commands of the user by their texts. */
+function resultsIn(lines: readonly string[]): {
+  results: Map<string, CallResult>
+  typed: Map<string, TypedOutcome[]>
+} {
   const started = new Map<string, number>()
   const results = new Map<string, CallResult>()
+  const typed = new Map<string, TypedOutcome[]>()
   for (const line of lines) {
     const { type, timestamp, ...rest } = JSON.parse(line) as { type: string; timestamp: string } & Record<
       string,
@@ -366,7 +452,14 @@ function resultsIn(lines: readonly string[]): Map<string, CallResult> {
     const atMs = Date.parse(timestamp)
     if (type === 'tool_start') started.set((rest['tool_start'] as { call_id: string }).call_id, atMs)
     if (type !== 'message') continue
-    const { content } = rest['message'] as { content: { type: string; tool_result?: Record<string, unknown> }[] }
+    const { content, bash_execution: bash } = rest['message'] as {
+      content: { type: string; tool_result?: Record<string, unknown> }[]
+      bash_execution?: { command: string; output: string; exit_code?: number }
+    }
+    if (bash) {
+      const outcome = { text: bash.output, exitCode: bash.exit_code }
+      typed.set(bash.command, [...(typed.get(bash.command) ?? []), outcome])
+    }
     for (const { tool_result: result } of content) {
       if (!result) continue
       const id = String(result['tool_use_id'])
@@ -375,7 +468,7 @@ function resultsIn(lines: readonly string[]): Map<string, CallResult> {
       results.set(id, { text, startedMs: started.get(id) ?? atMs, endedMs: atMs })
     }
   }
-  return results
+  return { results, typed }
 }
 
 /** Whether a text has all parts, in this order. */

@@ -8,6 +8,7 @@ import {
   type Session,
 } from '@tapetree/session'
 import { Listeners } from '@tapetree/session/util/listeners'
+import { systemClock } from '@tapetree/session/util/wait'
 import type { Hooks } from '../run/hooks.ts'
 import { thinkingLevels, type Model, type ThinkingLevel } from '../models/model.ts'
 import type { PermissionMode } from '../permissions/modes.ts'
@@ -33,7 +34,7 @@ import { defaultRunSettings, type RunSettings } from '../run/run-settings.ts'
 import type { Run } from '../run/run-slot.ts'
 import { endInterruptedCommands } from '../run/user-command.ts'
 import { resumeRewind, rewind, type RewindOptions, type RewindOutcome } from './rewind.ts'
-import { executeBash, type BashOptions } from './shell.ts'
+import { continueCommands, executeBash, type BashOptions, type ShellDeps } from './shell.ts'
 import type { Subagent } from './subagents.ts'
 import type { InputSchema, ToolInput } from '../tools/tool-input.ts'
 import { ask, stream, type AskOptions, type Reply, type ReplyEvent } from './reply.ts'
@@ -236,19 +237,9 @@ export class AgentSession {
 
   /** Runs a command of the user and records it in the session. */
   executeBash(command: string, options: BashOptions = {}): Promise<BashExecution> {
-    const { session, slot, jobs, redactor, commands, remote } = this.#open
-    const { shellPrefix: prefix = '' } = this.#options
-    const parts = {
-      session,
-      slot,
-      jobs,
-      cwd: this.#cwd,
-      prefix,
-      observe: (event: AgentEvent) => slot.tell(event),
-      redactor,
-      ...(remote && { remote }),
-    }
-    return commands.run((signal) => executeBash(command, { ...options, signal }, parts), options.signal)
+    const work = (signal: AbortSignal): Promise<BashExecution> =>
+      executeBash(command, { ...options, signal }, this.#shell)
+    return this.#open.commands.run(work, options.signal)
   }
 
   /** Stops the running commands of the user. Resolves when they are in the log, with whether there were any. */
@@ -450,6 +441,13 @@ export class AgentSession {
     return this.#options.cwd ?? process.cwd()
   }
 
+  get #shell(): ShellDeps {
+    const { session, slot, jobs, redactor, remote } = this.#open
+    const { shellPrefix: prefix = '', clock = systemClock } = this.#options
+    const observe = (event: AgentEvent): void => slot.tell(event)
+    return { session, slot, jobs, cwd: this.#cwd, prefix, observe, redactor, clock, ...(remote && { remote }) }
+  }
+
   get #hooks(): Hooks {
     return this.#open.hooks
   }
@@ -494,7 +492,8 @@ export class AgentSession {
 
   /** If a run can be resumed, it does this, so that its position stays the same until then. */
   async #endInterruptedCommands(): Promise<void> {
-    const { session, slot } = this.#open
+    const { session, slot, commands } = this.#open
+    continueCommands(commands, this.#shell)
     if (session.openCommands.length === 0 || (await this.planResume())) return
     // A session whose log cannot grow is still opened. The next one that opens it tries again.
     await endInterruptedCommands(session, (draft, cause) => slot.append(draft, cause)).catch(() => undefined)

@@ -1,11 +1,12 @@
 import { existsSync } from 'node:fs'
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { SessionError, SessionStore } from '@tapetree/session'
 import { MemoryLogStore } from '@tapetree/session/log-store'
 import { changedPort } from '@tapetree/session/testing'
-import { expect, test } from 'vitest'
+import { FileLogStore } from '@tapetree/session/stores/file'
+import { expect, test, vi } from 'vitest'
 import { script, scriptedModel } from '../testing/scripted-model.ts'
 import { allowAll, type Tool } from '../tools/tool.ts'
 import { AgentSession } from './agent-session.ts'
@@ -109,6 +110,29 @@ test('a call starts in the same step in which this process was found to be the o
   if (outcome.type !== 'started') throw new Error(outcome.type)
   await outcome.run.done
   expect(isSure).toEqual([true])
+})
+
+test('a running command of the user continues when another process has taken over, which makes it a job', async () => {
+  const cwd = await mkdtemp(join(tmpdir(), 'lost-session-'))
+  const lost = new AbortController()
+  const files = new FileLogStore({ folder: join(cwd, 'data') })
+  const store = new SessionStore(changedPort(files, { log: () => ({ lost: lost.signal }) }))
+  try {
+    const agent = await AgentSession.open({ models: onlyModel(scriptedModel(script())), tools: () => [], store, cwd })
+    const begun = new Promise<void>((resolve) => {
+      agent.subscribe((event) => event.type === 'delta' && resolve())
+    })
+    const running = agent.executeBash('echo begun; until test -e go; do sleep 0.02; done; echo over > made')
+    const left = expect(running).rejects.toMatchObject({ name: 'SessionSuspended' })
+    await begun
+    lost.abort(new SessionError('fenced', 'Another writer has taken over this session.'))
+    await left
+    await agent.close()
+    await writeFile(join(cwd, 'go'), '')
+    await vi.waitFor(() => expect(existsSync(join(cwd, 'made'))).toBe(true))
+  } finally {
+    await rm(cwd, { recursive: true, force: true })
+  }
 })
 
 test('a command of the user does not start if another process has taken over meanwhile', async () => {

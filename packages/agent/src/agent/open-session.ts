@@ -49,7 +49,7 @@ export class OpenSession {
   readonly requests: Requests
   readonly slot: RunSlot
   readonly jobs: Jobs
-  readonly commands = new UserCommands()
+  readonly commands: UserCommands
   readonly choice: ModelChoice
   readonly subagents: Subagents
   /** The files of the folder in which the agent works. */
@@ -74,6 +74,7 @@ export class OpenSession {
   constructor({ session, choice, options, cwd, observe, openChild }: OpenSessionDeps) {
     this.session = session
     this.choice = choice
+    this.commands = new UserCommands(session)
     this.permissionMode = new SessionMode({ session, defaultMode: options.defaultMode ?? 'ask' })
     this.#options = options
     this.#cwd = cwd
@@ -285,10 +286,12 @@ export class OpenSession {
     const left = new SessionSuspended()
     this.#leaving.abort(left)
     const run = Promise.race([this.slot.suspend(), this.#onlyRepeatableRun()])
-    await within(finishMs, clock, Promise.all([run, this.commands.stop(), this.stopBackground()]))
+    const { remote } = this.#options
+    // A command of the user continues on a tool host. Here it would become a job, so it is stopped.
+    const commands = this.commands.stop(remote && left)
+    await within(finishMs, clock, Promise.all([run, commands, this.stopBackground()]))
     // Only a process on this machine can reattach to a command that is running here.
-    const isContinuedHere =
-      !this.#options.remote && this.#runningCalls.tools.some((tool) => this.#replays().get(tool) === 'reattach')
+    const isContinuedHere = !remote && this.#runningCalls.tools.some((tool) => this.#replays().get(tool) === 'reattach')
     const { isLast } = this.#leave()
     // Otherwise the next process takes the changes of the last call for those of someone else.
     if (this.files) await within(stopMs, clock, this.files.close())

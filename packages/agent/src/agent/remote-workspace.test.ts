@@ -1,9 +1,10 @@
-import { mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { memoryStore, type SessionStore } from '@tapetree/session'
+import { memoryStore, type BashExecution, type SessionStore } from '@tapetree/session'
 import { systemClock } from '@tapetree/session/util/wait'
-import { afterAll, afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { afterAll, afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { FakeClock } from '../testing/fake-clock.ts'
 import { script, scriptedModel, type ScriptBuilder } from '../testing/scripted-model.ts'
 import { RemoteWorkspace } from '../tool-host/remote-workspace.ts'
 import { MemoryChannel } from '../tool-host/testing/memory-channel.ts'
@@ -79,6 +80,17 @@ async function results(agent: AgentSession): Promise<string[]> {
   return messages.flatMap(({ message: { content } }) =>
     content.flatMap((block) => (block.type === 'tool_result' ? [JSON.stringify(block.toolResult.content)] : [])),
   )
+}
+
+/** The next command of the user that has ended. */
+async function nextBash(agent: AgentSession): Promise<BashExecution> {
+  return new Promise((resolve) => {
+    const stop = agent.session.subscribe(({ line }) => {
+      if (line.type !== 'message' || !line.message.bashExecution) return
+      stop()
+      resolve(line.message.bashExecution)
+    })
+  })
 }
 
 const runIn = async (agent: AgentSession, text: string): Promise<unknown> => {
@@ -199,6 +211,91 @@ describe('a session whose tools work on another machine', () => {
     const started = { command: 'true', excludeFromContext: true, host: host.hello.id, cause: { cmd: 'one' } }
     expect(seen[0]).toMatchObject([started])
     expect(agent.session.openCommands).toEqual([])
+  })
+
+  test('a command of the user continues on another server, which records its real result', async () => {
+    const command = 'echo begun; until test -e go; do sleep 0.02; done; echo over; exit 7'
+    const first = await connected(script().text('done'))
+    const begun = first.channel.next('output')
+    const left = first.agent.executeBash(command, { cause: { cmd: 'one' } })
+    const refused = expect(left).rejects.toMatchObject({ name: 'SessionSuspended' })
+    await begun
+    const { id: sessionId } = first.agent.session
+    await first.agent.suspend()
+    await refused
+    first.channel.cut()
+
+    const second = await open(script().text('done'), { sessionId })
+    const ended = nextBash(second.agent)
+    expect(second.agent.session.openCommands).toMatchObject([{ command }])
+    second.channel.connect(host)
+    writeFileSync(join(folder, 'go'), '')
+    const message = await ended
+    expect(message).toMatchObject({ command, exitCode: 7 })
+    expect(message.output).toMatch(/begun[^]*over/)
+    await vi.waitFor(() => expect(second.channel.requests.map(({ type }) => type)).toEqual(['call', 'settled']))
+  })
+
+  test('a command of the user waits for the interrupted run, and comes after its calls', async () => {
+    const command = 'until test -e go; do sleep 0.02; done; echo over'
+    const first = await connected(script().toolCall('1', 'bash', { command: `echo begun; ${command}` }))
+    await first.agent.prompt('go')
+    await first.channel.next('output')
+    const left = first.agent.executeBash('echo mine', { cause: { cmd: 'one' } })
+    await first.channel.next('done')
+    const { id: sessionId } = first.agent.session
+    await left
+    const second = first.agent.executeBash(`echo mine, too; ${command}`, { cause: { cmd: 'two' } })
+    const refused = expect(second).rejects.toMatchObject({ name: 'SessionSuspended' })
+    await first.channel.next('output')
+    await first.agent.suspend()
+    await refused
+    first.channel.cut()
+    writeFileSync(join(folder, 'go'), '')
+
+    const next = await connected(script().text('done'), { sessionId })
+    await next.channel.next('done')
+    expect(next.agent.session.openCommands).toHaveLength(1)
+    const ended = nextBash(next.agent)
+    const run = await next.agent.resume()
+    expect(await run?.done).toMatchObject({ outcome: 'completed' })
+    expect((await ended).output).toMatch(/mine, too[^]*over/)
+    expect(await results(next.agent)).toEqual([expect.stringMatching(/begun.*over/)])
+  })
+
+  test('a command of the user that never reached the host does not start later', async () => {
+    const first = await connected(script().text('done'))
+    first.channel.isDeaf = true
+    const left = first.agent.executeBash('echo x >> ledger', { cause: { cmd: 'one' } })
+    const refused = expect(left).rejects.toMatchObject({ name: 'SessionSuspended' })
+    await vi.waitFor(() => expect(first.channel.requests).toHaveLength(1))
+    const late = JSON.stringify(first.channel.requests[0])
+    const { id: sessionId } = first.agent.session
+    await first.agent.suspend()
+    await refused
+
+    const second = await open(script().text('done'), { sessionId })
+    const ended = nextBash(second.agent)
+    second.channel.connect(host)
+    expect(await ended).toMatchObject({ output: 'Not run: the process that sent it ended before it started.' })
+    // The message of the first server was only late.
+    const answered = Promise.race([second.channel.next('refused'), second.channel.next('done')])
+    second.channel.sendText(late)
+    await answered
+    expect(existsSync(join(folder, 'ledger'))).toBe(false)
+  })
+
+  test('a command of the user is not waited for if it is stopped while the host is away', async () => {
+    const clock = new FakeClock()
+    const { agent, channel } = await connected(script().text('done'), { clock })
+    const running = agent.executeBash('echo begun; sleep 600')
+    await channel.next('output')
+    channel.cut()
+    const stopped = agent.stopCommands()
+    await vi.waitFor(() => expect(clock.waits).not.toEqual([]))
+    clock.advance(60_000)
+    expect(await stopped).toBe(true)
+    expect(await running).toMatchObject({ output: expect.stringMatching(/^Outcome unknown/), cancelled: true })
   })
 
   test('asks about files as the host sees them', async () => {

@@ -1,20 +1,23 @@
 import { hostname } from 'node:os'
 import { newId, SessionError, type BashExecution, type Cause, type Session } from '@tapetree/session'
-import { systemClock } from '@tapetree/session/util/wait'
+import { untilAborted } from '@tapetree/session/util/deadline'
+import type { Clock } from '@tapetree/session/util/wait'
 import { attach, startCommand, type Command } from '../tools/commands/command.ts'
 import { commandEnvironment } from '../tools/commands/environment.ts'
 import { LiveOutput } from '../tools/commands/shown-output.ts'
 import { newJobId, type Jobs } from '../tools/commands/jobs.ts'
 import { currentBootId } from '../tools/commands/process-table.ts'
-import type { ToolContext } from '../tools/tool.ts'
+import { SessionSuspended, type ToolContext } from '../tools/tool.ts'
 import { sha256Of } from '../util/request-hash.ts'
 import type { LiveEvent } from '../run/events.ts'
 import type { Redactor } from '@tapetree/redact'
 import type { RunSlot } from '../run/run-slot.ts'
+import { asOwner, runWithDeadline } from '../run/tool-calls.ts'
 import {
   bashMessage,
   bashTexts,
   holdCommand,
+  isHeld,
   outcomeOf,
   type BashOutcome,
   type BashStart,
@@ -30,6 +33,7 @@ export interface ShellDeps {
   prefix: string
   observe: (event: LiveEvent) => void
   redactor: Redactor
+  clock: Clock
   /** Where the tools work, if it is not this process. */
   remote?: RemoteWorkspace
 }
@@ -67,16 +71,49 @@ export async function executeBash(command: string, options: BashOptions, deps: S
   try {
     await session.append({ type: 'bash_start', bashStart: start }, cause && { cause })
     const work = { start, signal, deps, ...(cause && { cause }) }
-    // Nothing may be awaited after the last check: this process may have been paused before, so that another one owns the session.
-    for (let unsure; (unsure = session.confirmOwner());) await unsure
-    const outcome = await (remote ? runThere(work, remote) : runHere(work))
+    const outcome = await asOwner(session, () => (remote ? runThere(work, remote) : runHere(work)))
     const message = bashMessage(start, outcome)
     await slot.append(message, cause)
-    if (!remote) await jobs.removeSpool(start, session.localFolder)
+    if (remote) remote.settle(callIdOf(work), { sessionId: session.id })
+    else await jobs.removeSpool(start, session.localFolder)
     return message.message.bashExecution
   } finally {
     release()
   }
+}
+
+/** Waits for the commands of the user that an earlier process has sent to the tool host, and records their outcomes. */
+export function continueCommands(commands: UserCommands, deps: ShellDeps): void {
+  const { session, remote } = deps
+  for (const { cause, ...start } of session.openCommands) {
+    if (!remote || start.host !== remote.reference.hostId || isHeld(session, start.messageId)) continue
+    const release = holdCommand(session, start.messageId)
+    // If its outcome cannot be recorded, the next process tries again.
+    void commands
+      .run((signal) => continueThere({ start, signal, deps, ...(cause && { cause }) }, remote))
+      .catch(() => undefined)
+      .finally(release)
+  }
+}
+
+async function continueThere(work: StartedCommand, remote: RemoteWorkspace): Promise<void> {
+  const { start, signal, cause, deps } = work
+  const { session, slot } = deps
+  const outcome = await remote.ready(signal).then(
+    () => runThere(work, remote, { onlyAttach: true }),
+    (): BashOutcome => ({ output: bashTexts.unknown, cancelled: true }),
+  )
+  throwIfSuspended(signal)
+  // The position of an interrupted run stays the same until it is resumed or ended.
+  while (session.openRun && !slot.isBusy) await nextLine(session, signal)
+  await slot.append(bashMessage(start, outcome), cause)
+  remote.settle(callIdOf(work), { sessionId: session.id })
+}
+
+async function nextLine(session: Session, signal: AbortSignal): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>()
+  const stop = session.subscribe(() => resolve())
+  await untilAborted(promise, signal).finally(stop)
 }
 
 async function placeHere({ session, jobs }: ShellDeps): Promise<Pick<BashStart, 'host' | 'bootId' | 'spool'>> {
@@ -101,6 +138,7 @@ async function runHere(work: StartedCommand): Promise<BashOutcome> {
   try {
     return await untilEnd(await startCommand({ ...order, signal }), work)
   } catch (error) {
+    throwIfSuspended(signal)
     return attach(spool).forestall() ? notStarted(error, signal) : { output: bashTexts.failed(error) }
   }
 }
@@ -110,12 +148,17 @@ function notStarted(error: unknown, { aborted }: AbortSignal): BashOutcome {
 }
 
 async function untilEnd(running: Command, { start, signal, deps }: StartedCommand): Promise<BashOutcome> {
-  const stop = (): void => void running.stop().catch(() => undefined)
+  const left = new AbortController()
+  const stop = (): void => {
+    // The next process finds it, and makes it a job.
+    if (signal.reason instanceof SessionSuspended) left.abort(signal.reason)
+    else void running.stop().catch(() => undefined)
+  }
   signal.addEventListener('abort', stop, { once: true })
   if (signal.aborted) stop()
   try {
     const live = new LiveOutput(outputListener(start, deps))
-    const outcome = await running.wait({ onOutput: (piece) => live.take(piece) })
+    const outcome = await running.wait({ signal: left.signal, onOutput: (piece) => live.take(piece) })
     return await outcomeOf(running, outcome.type === 'ended' ? outcome.exit : undefined, deps.session)
   } finally {
     signal.removeEventListener('abort', stop)
@@ -135,16 +178,19 @@ function outputListener({ messageId: item }: BashStart, { redactor, observe }: S
 }
 
 /** Runs it on the machine where the tools of the session work. Its owner decides what may run there. */
-async function runThere({ start, signal, cause, deps }: StartedCommand, remote: RemoteWorkspace): Promise<BashOutcome> {
-  const { session, cwd } = deps
-  const { command, messageId } = start
-  const context: ToolContext = {
+async function runThere(
+  work: StartedCommand,
+  remote: RemoteWorkspace,
+  { onlyAttach = false } = {},
+): Promise<BashOutcome> {
+  const { start, signal, deps } = work
+  const { session, cwd, clock } = deps
+  const context: Omit<ToolContext, 'signal'> = {
     sessionId: session.id,
     runId: '',
-    callId: cause ? callIdOf(session, cause) : messageId,
+    callId: callIdOf(work),
     cwd,
-    signal,
-    clock: systemClock,
+    clock,
     localFolder: undefined,
     // What a sandbox has blocked is in the output too.
     append: async () => undefined,
@@ -155,42 +201,63 @@ async function runThere({ start, signal, cause, deps }: StartedCommand, remote: 
     reach: async () => undefined,
     readmit: async () => ({ type: 'denied', reason: 'The command cannot run there.' }),
   }
-  try {
-    const { content, exitCode } = await remote.runForUser(command, context)
-    return {
-      output: typeof content === 'string' ? content : '',
-      ...(exitCode !== undefined && { exitCode }),
-      ...(signal.aborted && { cancelled: true }),
-    }
-  } catch (error) {
-    return { output: bashTexts.failed(error) }
+  // A host that is away is not waited for when the user stops the command.
+  const limits = { deadlineMs: Infinity, clock, signal, stopped: () => bashTexts.unknown }
+  const { content, exitCode } = await runWithDeadline(limits, (inner) =>
+    remote
+      .runForUser(start.command, { ...context, signal: inner }, { onlyAttach })
+      .catch((error: unknown) => ({ content: bashTexts.failed(error) })),
+  )
+  throwIfSuspended(signal)
+  return {
+    output: typeof content === 'string' ? content : '',
+    ...(exitCode !== undefined && { exitCode }),
+    ...(signal.aborted && { cancelled: true }),
   }
 }
 
-/** The same for every attempt to run a client command, so that the tool host runs it once. */
-function callIdOf({ id }: Session, { cmd }: Cause): string {
-  return `user-${sha256Of(JSON.stringify([id, cmd])).slice(0, 32)}`
+/** The next process waits for the command. */
+function throwIfSuspended({ reason }: AbortSignal): void {
+  if (reason instanceof SessionSuspended) throw reason
 }
 
-/** The running commands of the user. They end with their session at the latest, and their outcome is in its log. */
+/** The same for every attempt to run a client command, so that the tool host runs it once. */
+function callIdOf({ start, cause, deps }: StartedCommand): string {
+  return cause ? `user-${sha256Of(JSON.stringify([deps.session.id, cause.cmd])).slice(0, 32)}` : start.messageId
+}
+
+/** The running commands of the user. Those on this machine end with their session at the latest. */
 export class UserCommands {
+  readonly #session: Session
   readonly #running = new Map<AbortController, Promise<unknown>>()
+
+  constructor(session: Session) {
+    this.#session = session
+  }
 
   async run<T>(work: (signal: AbortSignal) => Promise<T>, signal?: AbortSignal): Promise<T> {
     const controller = new AbortController()
+    const unwatch = this.#session.onStorageChange(({ type }) => {
+      // The process that has taken the session over finds the command.
+      if (type === 'lost') controller.abort(new SessionSuspended())
+    })
     const done = work(signal ? AbortSignal.any([signal, controller.signal]) : controller.signal)
     this.#running.set(controller, done)
     try {
       return await done
     } finally {
       this.#running.delete(controller)
+      unwatch()
     }
   }
 
-  /** Resolves when all of them are in the log, with whether there were any. */
-  async stop(): Promise<boolean> {
+  /**
+   * Resolves when all of them are in the log, with whether there were any. If the reason is `SessionSuspended`, they
+   * continue without this process.
+   */
+  async stop(reason?: SessionSuspended): Promise<boolean> {
     const running = [...this.#running]
-    for (const [controller] of running) controller.abort()
+    for (const [controller] of running) controller.abort(reason)
     await Promise.allSettled(running.map(([, done]) => done))
     return running.length > 0
   }

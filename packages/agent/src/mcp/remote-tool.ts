@@ -1,10 +1,10 @@
+import { isDeeperThan } from '@tapetree/session/util/json'
 import { z } from 'zod'
 import { hashOf } from '../util/request-hash.ts'
 import { hasHidden, withoutHidden } from './foreign-text.ts'
 import type { McpLimits } from './limits.ts'
 import { CfWorkerJsonSchemaValidator } from '@modelcontextprotocol/client/validators/cf-worker'
 import { createContext, Script } from 'node:vm'
-import { isDeeperThan } from '../util/is-deeper-than.ts'
 
 /** A validated tool of a server, safe to show to a model. */
 export interface RemoteTool {

@@ -1,7 +1,7 @@
 import type { Content, ToolUse, Usage } from '@tapetree/session'
+import { isDeeperThan } from '@tapetree/session/util/json'
 import type { LiveText } from '@tapetree/session/view'
 import type { FinishReason, ModelPart, ProviderMetadata } from '../models/model.ts'
-import { isDeeperThan } from '../util/is-deeper-than.ts'
 
 type Block = TextBlock | CallBlock
 

@@ -196,7 +196,7 @@ export class OpenForeignRun implements ForeignRun {
     const { runId } = this
     const { access } = checked
     await this.#open.deps.files?.beforeCall({ runId, callId: context.callId, access })
-    const output = await asOwner(this.#open, () => checked.run(context))
+    const output = await asOwner(this.#open.deps.session, () => checked.run(context))
     this.#open.deps.files?.afterCall({ runId, callId: context.callId, access })
     if (output.isError) throw new Error(textOf(output))
   }
@@ -209,7 +209,7 @@ export class OpenForeignRun implements ForeignRun {
     const { checked, context } = await this.#checked(tool, { command }, { asking, signal, cwd })
     const observed = { ...context, observe: onOutput }
     const start = (await checked.start?.(observed)) ?? {}
-    const run = asOwner(this.#open, () => checked.run(observed))
+    const run = asOwner(this.#open.deps.session, () => checked.run(observed))
     const done = run.then(({ exitCode }) => (exitCode === undefined ? {} : { exitCode }))
     const over = run.catch(() => undefined).then(() => checked.settled?.(start, observed))
     over.catch(() => undefined)

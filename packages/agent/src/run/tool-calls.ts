@@ -1,4 +1,4 @@
-import type { ToolUse } from '@tapetree/session'
+import type { Session, ToolUse } from '@tapetree/session'
 import { askUser, type PermissionRequest, type PermissionResult } from '../permissions/requests.ts'
 import type {
   Access,
@@ -158,14 +158,14 @@ async function startCall(
   const toolStart = { runId, callId: call.id, name: call.name, ...start, ...changed }
   await open.append({ type: 'tool_start', toolStart })
   await finishCall(call, { tool, checked, start }, open, (toolContext) =>
-    asOwner(open, () => checked.run({ ...toolContext, ...(box && { box }) })),
+    asOwner(open.deps.session, () => checked.run({ ...toolContext, ...(box && { box }) })),
   )
 }
 
 /** Does work that must not happen twice. This process may have been paused before, so that another one owns the session: rejects then. */
-export async function asOwner<T>({ deps }: OpenRun, work: () => Promise<T>): Promise<T> {
+export async function asOwner<T>(session: Session, work: () => Promise<T>): Promise<T> {
   // Nothing may be awaited after the last check.
-  for (let unsure; (unsure = deps.session.confirmOwner());) await unsure
+  for (let unsure; (unsure = session.confirmOwner());) await unsure
   return work()
 }
 

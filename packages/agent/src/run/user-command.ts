@@ -38,6 +38,10 @@ export function holdCommand({ sharedKey }: Session, messageId: string): () => vo
   return () => void held.delete(messageId)
 }
 
+export function isHeld({ sharedKey }: Session, messageId: string): boolean {
+  return running.get(sharedKey)?.has(messageId) ?? false
+}
+
 /** The message that ends a command of the user. */
 export function bashMessage(
   { messageId: id, command, excludeFromContext }: BashStart,
@@ -67,7 +71,7 @@ export async function outcomeOf(
  */
 export async function endInterruptedCommands(session: Session, append: AppendEntry): Promise<void> {
   for (const { cause, ...start } of session.openCommands) {
-    if (running.get(session.sharedKey)?.has(start.messageId)) continue
+    if (isHeld(session, start.messageId)) continue
     const release = holdCommand(session, start.messageId)
     try {
       const jobs = new Jobs()

@@ -77,6 +77,7 @@ export const hostTexts = {
   tooManyFiles: `The files are more than ${maxAllBytes / 1024 ** 2} MiB, so they were not recreated.`,
   noWorkspace: (name: string) => `This tool host does not offer a workspace ${JSON.stringify(name)}.`,
   stopped: 'Stopped before it started: this call did not start.',
+  notBegun: 'Not run: the process that sent it ended before it started.',
   noReach: (host: string) =>
     `The tool host does not allow commands to reach ${host}. Its owner can allow it: --allow "fetch ${host}".`,
   outside: (folder: string) => `The tool host does not allow this. It offers only what is in ${folder}.`,
@@ -143,6 +144,7 @@ export class HostedCall {
     if (state.type === 'done') return this.#done(state.result)
     if (state.type === 'settled') return this.#refused(hostTexts.settled)
     if (state.type === 'started') return this.continue(state.started.start)
+    if (request.onlyAttach) return this.#neverBegin()
     if (isBusy) return this.#refused(hostTexts.busy)
     const allowed = await this.#allowed()
     if ('type' in allowed) return allowed
@@ -187,6 +189,12 @@ export class HostedCall {
   /** A refusal of a recorded call is kept as its result, so that no later process starts it. */
   async #final(end: CallEnd): Promise<CallEnd> {
     return end.type === 'refused' ? this.#finish(async () => ({ content: end.reason, isError: true })) : end
+  }
+
+  /** The message that was to start it may still arrive. */
+  async #neverBegin(): Promise<CallEnd> {
+    await this.#deps.journal.begin({ request: this.request, start: {} })
+    return this.#finish(async () => ({ content: hostTexts.notBegun, isError: true }))
   }
 
   /** What may run, or why nothing does. */

@@ -118,6 +118,8 @@ export const hostRequest = z.discriminatedUnion('type', [
     from: z.int().min(0),
     /** It is to be stopped. If it has not started, it does not start. */
     isStopped: z.boolean().exactOptional(),
+    /** It was to be sent before. If it has not started, it does not start. */
+    onlyAttach: z.boolean().exactOptional(),
   }),
   z.object({ type: z.literal('cancel'), id }),
   /** Asks for the files of a workspace. `base`: the tree that the service has already. */

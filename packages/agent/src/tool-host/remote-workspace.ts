@@ -137,34 +137,26 @@ export class RemoteWorkspace {
 
   /** Only tools for files and commands: a host must not take the place of a tool that works beside the model. */
   tools(): Tool[] {
-    const { sandbox, tools = [] } = this.#described ?? {}
-    const offered = new Map(tools.map((tool) => [tool.name, tool]))
-    return allTools(sandbox === undefined ? {} : { bash: { sandbox: elsewhere } })
-      .filter(({ name }) => needsFiles(name))
-      .flatMap((known) => {
-        const described = offered.get(known.name)
-        return described ? [this.#tool(described, known)] : []
-      })
+    return this.#offers().map(({ known, described }) => this.#tool(described, known))
   }
 
   /**
    * Runs a command that the user typed. The host judges it; the gate of the session is not asked. The host runs a
-   * `callId` of the session once. It is sent in the same step.
+   * `callId` of the session once, and keeps its result until `settle`. It is sent in the same step. `onlyAttach`: an
+   * earlier process was to send it; if it has not started, it does not start.
    */
-  async runForUser(command: string, context: ToolContext): Promise<ToolOutput> {
-    const bash = this.tools().find(({ name }) => name === 'bash')
+  async runForUser(command: string, context: ToolContext, { onlyAttach = false } = {}): Promise<ToolOutput> {
+    const bash = this.#offers().find(({ known }) => known.name === 'bash')?.known
     const checked = bash?.check({ command }, context)
     if (typeof checked !== 'object') return { content: checked ?? texts.noShell, isError: true }
-    const start = {
-      runId: '',
-      callId: context.callId,
-      name: 'bash',
-      host: this.reference.hostId,
-      spool: context.callId,
-    }
-    const output = (await checked.reattach?.(start, context)) ?? { content: texts.noShell, isError: true }
-    await checked.settled?.(start, context)
-    return output
+    const { access } = checked
+    const order = { id: context.callId, tool: 'bash', input: { command }, access, ...(onlyAttach && { onlyAttach }) }
+    return this.#call(order, { context, deadlineMs: bash?.deadlineMs ?? Infinity })
+  }
+
+  /** The result of the call is in the log: the host forgets it. */
+  settle(id: string, { sessionId }: Pick<ToolContext, 'sessionId'>): void {
+    this.channel.send({ type: 'settled', id, session: sessionId })
   }
 
   /** Whether the host lets sessions keep the files. */
@@ -176,12 +168,23 @@ export class RemoteWorkspace {
     this.#stop()
   }
 
+  #offers(): { known: Tool; described: HostedTool }[] {
+    const { sandbox, tools = [] } = this.#described ?? {}
+    const offered = new Map(tools.map((tool) => [tool.name, tool]))
+    return allTools(sandbox === undefined ? {} : { bash: { sandbox: elsewhere } })
+      .filter(({ name }) => needsFiles(name))
+      .flatMap((known) => {
+        const described = offered.get(known.name)
+        return described ? [{ known, described }] : []
+      })
+  }
+
   #offered(): HostedWorkspace | undefined {
     return this.channel.hello?.workspaces.find(({ name }) => name === this.reference.name)
   }
 
   /** `known`: our own tool of the same name. It predicts what the call will touch; the host does nothing if that is wrong. */
-  #tool({ description, inputSchema }: HostedWorkspace['tools'][number], known: Tool): Tool {
+  #tool({ description, inputSchema }: HostedTool, known: Tool): Tool {
     const { name, readOnly, deadlineMs } = known
     const { hostId } = this.reference
     return {
@@ -212,8 +215,7 @@ export class RemoteWorkspace {
             const box = boxOf(start)
             return call(spool, { ...context, ...(box && { box }) })
           },
-          settled: async ({ spool = '' }, { sessionId }) =>
-            this.channel.send({ type: 'settled', id: spool, session: sessionId }),
+          settled: async ({ spool = '' }, context) => this.settle(spool, context),
         }
       },
     }
@@ -226,7 +228,7 @@ export class RemoteWorkspace {
   }
 
   async #call(
-    { id, tool, input, access }: Pick<CallRequest, 'id' | 'tool' | 'input'> & { access: readonly Access[] },
+    { access, ...order }: Pick<CallRequest, 'id' | 'tool' | 'input' | 'onlyAttach'> & { access: readonly Access[] },
     { context, deadlineMs }: { context: ToolContext; deadlineMs: number },
   ): Promise<ToolOutput> {
     let judged = access
@@ -235,7 +237,7 @@ export class RemoteWorkspace {
       const { sessionId: session, runId: run, callId: call } = context
       const { name: workspace, hostName } = this.reference
       const end = await new RemoteCall(this.channel, {
-        ...{ type: 'call', id, session, run, call, workspace, tool, input, judged: [...judged], from: 0 },
+        ...{ type: 'call', ...order, session, run, call, workspace, judged: [...judged], from: 0 },
         ...(box && { box }),
         ...(context.model && { model: context.model }),
       }).end(context, deadlineMs)
@@ -251,6 +253,7 @@ export class RemoteWorkspace {
   }
 }
 
+type HostedTool = HostedWorkspace['tools'][number]
 type CallEnd = Extract<HostMessage, { type: 'done' | 'refused' | 'elsewhere' }>
 
 /** One call, from its first message until its end, across interruptions of the channel. */

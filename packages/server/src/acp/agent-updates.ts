@@ -1,6 +1,6 @@
 import type { Access, ToolOutput } from '@tapetree/agent'
 import type { Content, ToolUse } from '@tapetree/session'
-import { isObject } from '@tapetree/session/util/json'
+import { isDeeperThan, isObject } from '@tapetree/session/util/json'
 import { isAbsolute, resolve } from 'node:path'
 import { z } from 'zod'
 
@@ -130,14 +130,9 @@ function inputOf({ title, rawInput, locations }: AgentCall): ToolUse['input'] {
 }
 
 function fits(input: object): boolean {
-  if (isDeeperThan(input, maxInputDepth)) return false
+  if (isDeeperThan(maxInputDepth, input)) return false
   const bytesOf = (value: unknown): number => Buffer.byteLength(JSON.stringify(value))
   return bytesOf(input) - bytesOf(largestString(input)) <= maxInputBytes
-}
-
-function isDeeperThan(value: unknown, levels: number): boolean {
-  if (typeof value !== 'object' || value === null) return false
-  return levels === 0 || Object.values(value).some((inner) => isDeeperThan(inner, levels - 1))
 }
 
 function largestString(value: unknown): string {

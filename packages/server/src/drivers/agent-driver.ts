@@ -163,8 +163,9 @@ export class AgentDriver implements SessionDriver {
         return agent.setName(args.name, cause)
       case 'bash': {
         const { command, exclude_from_context: excludeFromContext = false } = args
-        const { exitCode } = await agent.executeBash(command, { excludeFromContext, cause })
-        return { exit_code: exitCode ?? null }
+        const ended = await agent.executeBash(command, { excludeFromContext, cause }).catch(unlessSuspended)
+        // Otherwise the next process waits for it, and its outcome comes with the log.
+        return ended && { exit_code: ended.exitCode ?? null }
       }
       default:
         return this.#changeQueue({ op, args } as Command, cause, rights)
@@ -455,6 +456,11 @@ function unlessStopped(error: unknown): never {
   if (error instanceof Error && stops.includes(error.name)) {
     throw new RequestProblem(409, 'cancelled', 'The summary was cancelled before it was finished.')
   }
+  throw error
+}
+
+function unlessSuspended(error: unknown): undefined {
+  if (error instanceof Error && error.name === 'SessionSuspended') return
   throw error
 }
 

@@ -137,9 +137,10 @@ export class LiveSession {
     return this.#options.isDraining?.() ?? false
   }
 
-  /** Whether a run or a command is at work in this process. */
+  /** Whether a run or a command is at work in this process, or a command of the user that an earlier process began. */
   get isWorking(): boolean {
-    return (!this.isWatched && this.driver.isBusy) || !this.#commands.areDone
+    const isAtWork = this.driver.isBusy || this.session.openCommands.length > 0
+    return (!this.isWatched && isAtWork) || !this.#commands.areDone
   }
 
   get connections(): ReadonlySet<Connection> {

@@ -1,6 +1,6 @@
 import { AgentSession, onlyModel, allowAll, defineTool } from '@tapetree/agent'
 import { FakeClock, script, scriptedModel, type ScriptBuilder } from '@tapetree/agent/testing'
-import { memoryStore, SessionStore, text, type Session } from '@tapetree/session'
+import { memoryStore, newId, SessionStore, text, type Session } from '@tapetree/session'
 import { fromDisk, type DiskLine } from '@tapetree/session/format'
 import { MemoryLogStore, type AbandonedLog, type WritableLog } from '@tapetree/session/log-store'
 import { openFileStore } from '@tapetree/session/stores/file'
@@ -119,10 +119,11 @@ describe('the decision about an interrupted session', () => {
     hasOpenRun: true,
     owner: 'server',
     hasWaiting: false,
+    hasOpenCommands: false,
     isDamaged: false,
     lastWrittenAt: 10,
   }
-  const idle: Evidence = { hasOpenRun: false, owner: 'server', hasWaiting: false, isDamaged: false, lastWrittenAt: 10 }
+  const { plan: _, ...idle }: Evidence = { ...open, hasOpenRun: false }
   const withoutProgress = { ...open, plan: { runId: 'r', needsPerson: true } }
 
   test.each<[string, Evidence, RecoveryPolicy, string]>([
@@ -139,6 +140,8 @@ describe('the decision about an interrupted session', () => {
     ['queued messages are delivered', { ...idle, hasWaiting: true }, 'resume', 'resume'],
     ['queued messages stay with the policy stop', { ...idle, hasWaiting: true }, 'stop', 'leave'],
     ['old queued messages stay', { ...idle, hasWaiting: true, lastWrittenAt: 4 }, 'resume', 'leave'],
+    ['one with a command of the user is opened', { ...idle, hasOpenCommands: true }, 'resume', 'open'],
+    ['an old one with a command is opened, too', { ...idle, hasOpenCommands: true, lastWrittenAt: 4 }, 'stop', 'open'],
     ['a finished one is left alone', idle, 'resume', 'leave'],
     ['a run of a terminal waits for a person', { ...open, owner: 'terminal' }, 'resume', 'wait-for-person'],
     ['a run of a terminal is not ended', { ...open, owner: 'terminal' }, 'stop', 'wait-for-person'],
@@ -205,6 +208,21 @@ describe('a server that takes over from one that has died', () => {
     const live = await sessions.get(id)
     expect(live).not.toBe(before)
     expect(await live.perform('c', 'me', { op: 'rename', args: { name: 'mine again' } })).toMatchObject({ ok: true })
+  })
+
+  test('states the outcome of a command of the user, also if nobody opens the session', async () => {
+    const { store, clock, ids } = taken()
+    const sessions = place(store, clock)
+    const bashStart = { messageId: newId(), command: 'make', host: 'another machine' }
+    const id = await leave(store, (session) => session.append({ type: 'bash_start', bashStart }))
+    ids.push(id)
+    expect(await recoverAbandoned(sessions, { clock })).toEqual([{ sessionId: id, step: { type: 'open' } }])
+    const live = await sessions.get(id)
+    expect(live.session.openCommands).toEqual([])
+    expect(await live.session.lastLine()).toMatchObject({
+      type: 'message',
+      message: { bashExecution: { command: 'make', output: expect.stringMatching(/^Outcome unknown/) } },
+    })
   })
 
   test('continues all of many sessions at once, a few claims at a time, and opens no log again', async () => {

@@ -19,6 +19,8 @@ export interface Evidence {
   owner?: string
   /** Whether messages are queued and not held. */
   hasWaiting: boolean
+  /** Whether commands of the user have no outcome yet. */
+  hasOpenCommands: boolean
   /** Lines were lost and not acknowledged. */
   isDamaged: boolean
   /** Time of the last write, in milliseconds. */
@@ -29,6 +31,8 @@ export type RecoveryStep =
   /** Resumes the run, or delivers queued messages. */
   | { type: 'resume' }
   | { type: 'stop'; runId: string }
+  /** Opens it: that is enough for commands of the user to get their outcomes. */
+  | { type: 'open' }
   /** Stays as it is; clients see that it can be resumed. */
   | { type: 'wait-for-person'; reason: string }
   | { type: 'leave' }
@@ -234,10 +238,10 @@ export function recoverOpened(sessions: LiveSessions, options: RecoveryOptions =
 }
 
 export function decideRecovery(
-  { plan, hasOpenRun, owner, hasWaiting, isDamaged, lastWrittenAt }: Evidence,
+  { plan, hasOpenRun, owner, hasWaiting, hasOpenCommands, isDamaged, lastWrittenAt }: Evidence,
   { policy, since, owners }: { policy: RecoveryPolicy; since: number; owners: readonly string[] },
 ): RecoveryStep {
-  if (!plan && !hasWaiting) return { type: 'leave' }
+  if (!plan && !hasWaiting) return { type: hasOpenCommands ? 'open' : 'leave' }
   if (owner === undefined || !owners.includes(owner)) {
     return hasOpenRun ? waitFor(`It was interrupted in ${owner ?? 'an unknown process'}.`) : { type: 'leave' }
   }
@@ -293,12 +297,13 @@ async function recover(
     if (evidence === 'owned') return { type: 'owned' }
     const step = decide(evidence)
     const command = commandFor(step)
-    if (!command) return step
+    if (!command && step.type !== 'open') return step
     const live = await sessions.get(sessionId)
     // Clients may have watched it here while another process wrote it.
     if (isHeld) await live.becomeWritable()
     // Another process owns it, and resumes it if needed.
     if (live.driver.readOnly) return { type: 'owned' }
+    if (!command) return step
     // It is at work again already.
     if (live.driver.isBusy) return { type: 'leave' }
     const { error } = await live.perform(newId(), 'server', command)
@@ -335,6 +340,7 @@ async function evidenceIn(session: Session): Promise<Evidence> {
     lastWrittenAt: plan || hasWaiting ? Date.parse((await session.lastLine())?.timestamp ?? '') || 0 : 0,
     hasOpenRun,
     hasWaiting,
+    hasOpenCommands: session.openCommands.length > 0,
     isDamaged: session.damage.some(({ isNew }) => isNew),
   }
 }

@@ -2,6 +2,16 @@ export function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
+/** Whether a value inside it is nested deeper. Goes level by level, so that any depth is safe. */
+export function isDeeperThan(depth: number, value: unknown): boolean {
+  let level = [value]
+  for (let reached = 0; reached <= depth; reached += 1) {
+    level = level.flatMap((each) => (typeof each === 'object' && each !== null ? Object.values(each) : []))
+    if (level.length === 0) return false
+  }
+  return true
+}
+
 /** Returns undefined if the text is not JSON. */
 export function parseJson(text: string): unknown {
   try {
