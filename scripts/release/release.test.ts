@@ -5,7 +5,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { startLocalRegistry } from './local-registry.ts'
 import { manifestProblems, packageProblems } from './manifest-problems.ts'
 import { packageFolders, readManifest, type PackedPackage } from './packages.ts'
-import { changesOf, datedChangelog, withVersion } from './set-version.ts'
+import { changesOf, datedChangelog, deployed, withImageVersion, withVersion } from './set-version.ts'
 
 test('every package can be published: public, with provenance, metadata and ranges instead of pins', async () => {
   for (const folder of packageFolders) expect(manifestProblems(await readManifest(folder)), folder).toEqual([])
@@ -22,6 +22,17 @@ test('the README of every package has an example and links that also work outsid
     expect(readme, folder).toMatch(/^```(?:ts|text)/m)
     expect(readme.match(/\]\((?!https:|#)[^)]*\)/g), folder).toBeNull()
     expect(await readFile(`packages/${folder}/LICENSE`, 'utf8'), folder).toBe(await readFile('LICENSE', 'utf8'))
+  }
+})
+
+test('the files for deploying name the version of the packages, and get a new one with them', async () => {
+  const { version: before } = JSON.parse(await readFile('package.json', 'utf8')) as { version: string }
+  for (const file of deployed) {
+    const text = await readFile(file, 'utf8')
+    const next = withImageVersion(text, { before, version: '12.3.4' })
+    const named = (each: string): number => each.match(/tapetree(?:\/cli@|:|-migrate-)\d/g)?.length ?? 0
+    expect(named(next), file).toBeGreaterThan(0)
+    expect(next.match(/tapetree(?:\/cli@|:|-migrate-)12[-.]3[-.]4/g)?.length, file).toBe(named(text))
   }
 })
 

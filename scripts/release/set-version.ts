@@ -1,6 +1,7 @@
 import { readFile, writeFile } from 'node:fs/promises'
 import { npm, packageFolders } from './packages.ts'
 
+export const deployed = ['deploy/Containerfile', 'deploy/cluster/compose.yaml', 'deploy/cluster/kubernetes.yaml']
 const ours = /^(?:tapetree|@tapetree\/.+)$/
 
 /** Gives all packages one version, and the unreleased part of the changelog a heading with the version and the date. */
@@ -10,6 +11,7 @@ export async function setVersion(version: string): Promise<string[]> {
   const changelog = await readFile('CHANGELOG.md', 'utf8')
   const dated = datedChangelog(changelog, { version, date: new Date().toISOString().slice(0, 10) })
   if (dated === undefined) return ['CHANGELOG.md has nothing under “Unreleased”.']
+  const { version: before } = JSON.parse(await readFile('package.json', 'utf8')) as { version: string }
   for (const file of [
     'package.json',
     'tests/package.json',
@@ -17,9 +19,20 @@ export async function setVersion(version: string): Promise<string[]> {
     ...packageFolders.map((each) => `packages/${each}/package.json`),
   ])
     await writeFile(file, withVersion(await readFile(file, 'utf8'), version))
+  for (const file of deployed)
+    await writeFile(file, withImageVersion(await readFile(file, 'utf8'), { before, version }))
   await writeFile('CHANGELOG.md', dated)
   await npm(['install', '--package-lock-only', '--ignore-scripts'])
   return []
+}
+
+/** The text of a file that names the version of our package or image, or of a job that has it in its name. */
+export function withImageVersion(text: string, { before, version }: { before: string; version: string }): string {
+  const dashed = (each: string): string => each.replaceAll(/[^a-z0-9]/g, '-')
+  return text
+    .replaceAll(`@tapetree/cli@${before}`, `@tapetree/cli@${version}`)
+    .replaceAll(`tapetree:${before}`, `tapetree:${version}`)
+    .replaceAll(`tapetree-migrate-${dashed(before)}`, `tapetree-migrate-${dashed(version)}`)
 }
 
 /** The text of a manifest with a new version, also in its dependencies on our other packages: `^` stays `^`. */

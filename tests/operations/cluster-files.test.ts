@@ -6,6 +6,7 @@ import { mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { promisify } from 'node:util'
+import { Script } from 'node:vm'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { parse, parseAllDocuments } from 'yaml'
 
@@ -103,6 +104,22 @@ describe('the manifests for Kubernetes', () => {
     expect(used).toContain('--node')
     expect(used.filter((option) => !known.has(option))).toEqual([])
   })
+})
+
+test('the servers of the file for Compose are asked for their health in the protocol that they speak', async () => {
+  interface Server {
+    command: string[]
+    healthcheck: { test: string[] }
+  }
+  const { services } = parse(await read('compose.yaml'), { merge: true }) as { services: Record<string, Server> }
+  for (const name of ['a', 'b']) {
+    const { command = [], healthcheck } = services[name] ?? {}
+    expect(command).toContain('--allow-insecure')
+    const [how, program, flag, code = ''] = healthcheck?.test ?? []
+    expect([how, program, flag]).toEqual(['CMD', 'node', '-e'])
+    expect(code).toContain("require('http')")
+    expect(() => new Script(code)).not.toThrow()
+  }
 })
 
 test('the file for Compose names only what it declares, and options that there are', async () => {

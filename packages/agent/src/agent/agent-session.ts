@@ -76,7 +76,8 @@ export class AgentSession {
       await agent.#hooks.sessionStart({ sessionId: session.id })
       return agent
     } catch (error) {
-      await (agent ? agent.#open.close() : session.close())
+      // What it found running goes on.
+      await (agent ? agent.#open.suspend() : session.close())
       if (choice) await store.delete(session.id).catch(() => undefined)
       throw error
     }
@@ -203,9 +204,12 @@ export class AgentSession {
   async #resumeInterrupted(options: { byPerson?: boolean; cause?: Cause }): Promise<Run | undefined | 'busy'> {
     const { slot } = this.#open
     return slot.alone(async () => {
+      // Another agent session may have left them.
+      continueCommands(this.#open.commands, this.#shell)
       const plan = await this.planResume()
       if (slot.isBusy) return 'busy'
       if (!plan) {
+        await this.#endInterruptedCommands()
         slot.wake()
         return undefined
       }
@@ -240,6 +244,11 @@ export class AgentSession {
     const work = (signal: AbortSignal): Promise<BashExecution> =>
       executeBash(command, { ...options, signal }, this.#shell)
     return this.#open.commands.run(work, options.signal)
+  }
+
+  /** Whether commands of the user run. */
+  get runsCommands(): boolean {
+    return this.#open.commands.areRunning
   }
 
   /** Stops the running commands of the user. Resolves when they are in the log, with whether there were any. */

@@ -254,6 +254,7 @@ export class OpenSession {
   /** Stops what this agent session runs. Runs of other agent sessions continue. */
   async close(): Promise<void> {
     await Promise.all([this.slot.leave(), this.commands.stop()])
+    await this.commands.leave()
     await this.stopBackground()
     const { isLast } = this.#leave()
     if (isLast) await this.#shared.closeJobs()
@@ -290,6 +291,7 @@ export class OpenSession {
     // A command of the user continues on a tool host. Here it would become a job, so it is stopped.
     const commands = this.commands.stop(remote && left)
     await within(finishMs, clock, Promise.all([run, commands, this.stopBackground()]))
+    await within(stopMs, clock, this.commands.leave())
     // Only a process on this machine can reattach to a command that is running here.
     const isContinuedHere = !remote && this.#runningCalls.tools.some((tool) => this.#replays().get(tool) === 'reattach')
     const { isLast } = this.#leave()

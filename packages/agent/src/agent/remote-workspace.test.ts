@@ -263,6 +263,51 @@ describe('a session whose tools work on another machine', () => {
     expect(await results(next.agent)).toEqual([expect.stringMatching(/begun.*over/)])
   })
 
+  test('a command of the user that has ended while a run waits for a person is not stopped, and keeps its result', async () => {
+    const command = 'until test -e go; do sleep 0.02; done'
+    const first = await connected(script().toolCall('1', 'bash', { command: `echo begun; ${command}` }))
+    await first.agent.prompt('go')
+    await first.channel.next('output')
+    const left = first.agent.executeBash(`echo mine; ${command}`, { cause: { cmd: 'one' } })
+    const refused = expect(left).rejects.toMatchObject({ name: 'SessionSuspended' })
+    await first.channel.next('output')
+    const { id: sessionId } = first.agent.session
+    await first.agent.suspend()
+    await refused
+    first.channel.cut()
+    writeFileSync(join(folder, 'go'), '')
+
+    const next = await connected(script().text('done'), { sessionId })
+    await vi.waitFor(() => expect(next.agent.runsCommands).toBe(false))
+    expect(await next.agent.stopCommands()).toBe(false)
+    const ended = nextBash(next.agent)
+    const run = await next.agent.resume()
+    expect(await ended).toMatchObject({ output: 'mine', exitCode: 0 })
+    expect(await run?.done).toMatchObject({ outcome: 'completed' })
+  })
+
+  test('a command of the user that is stopped while its host is away is stopped when the host is back', async () => {
+    const first = await connected(script().text('done'))
+    const left = first.agent.executeBash('echo begun; sleep 600', { cause: { cmd: 'one' } })
+    const refused = expect(left).rejects.toMatchObject({ name: 'SessionSuspended' })
+    await first.channel.next('output')
+    const { id: sessionId } = first.agent.session
+    await first.agent.suspend()
+    await refused
+    first.channel.cut()
+
+    const clock = new FakeClock()
+    const second = await open(script().text('done'), { sessionId, clock })
+    const ended = nextBash(second.agent)
+    const stopped = second.agent.stopCommands()
+    await vi.waitFor(() => expect(clock.waits).not.toEqual([]))
+    clock.advance(60_000)
+    expect(await stopped).toBe(true)
+    expect(await ended).toMatchObject({ output: expect.stringMatching(/^Outcome unknown/), cancelled: true })
+    second.channel.connect(host)
+    await vi.waitFor(() => expect(host.running).toBe(0))
+  })
+
   test('a command of the user that never reached the host does not start later', async () => {
     const first = await connected(script().text('done'))
     first.channel.isDeaf = true

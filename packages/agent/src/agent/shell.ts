@@ -1,6 +1,6 @@
 import { hostname } from 'node:os'
 import { newId, SessionError, type BashExecution, type Cause, type Session } from '@tapetree/session'
-import { untilAborted } from '@tapetree/session/util/deadline'
+import { settledWithin } from '@tapetree/session/util/deadline'
 import type { Clock } from '@tapetree/session/util/wait'
 import { attach, startCommand, type Command } from '../tools/commands/command.ts'
 import { commandEnvironment } from '../tools/commands/environment.ts'
@@ -90,22 +90,21 @@ export function continueCommands(commands: UserCommands, deps: ShellDeps): void 
     const release = holdCommand(session, start.messageId)
     // If its outcome cannot be recorded, the next process tries again.
     void commands
-      .run((signal) => continueThere({ start, signal, deps, ...(cause && { cause }) }, remote))
+      .run((signal, ended) => continueThere({ start, signal, deps, ...(cause && { cause }) }, remote, ended))
       .catch(() => undefined)
       .finally(release)
   }
 }
 
-async function continueThere(work: StartedCommand, remote: RemoteWorkspace): Promise<void> {
+async function continueThere(work: StartedCommand, remote: RemoteWorkspace, ended: () => void): Promise<void> {
   const { start, signal, cause, deps } = work
   const { session, slot } = deps
-  const outcome = await remote.ready(signal).then(
-    () => runThere(work, remote, { onlyAttach: true }),
-    (): BashOutcome => ({ output: bashTexts.unknown, cancelled: true }),
-  )
-  throwIfSuspended(signal)
+  const outcome = await runThere(work, remote, { onlyAttach: true })
   // The position of an interrupted run stays the same until it is resumed or ended.
-  while (session.openRun && !slot.isBusy) await nextLine(session, signal)
+  const isUndecided = (): boolean => session.openRun !== null && !slot.isBusy
+  if (!signal.aborted && isUndecided()) ended()
+  while (!signal.aborted && isUndecided()) await nextLine(session, signal)
+  throwIfSuspended(signal)
   await slot.append(bashMessage(start, outcome), cause)
   remote.settle(callIdOf(work), { sessionId: session.id })
 }
@@ -113,7 +112,8 @@ async function continueThere(work: StartedCommand, remote: RemoteWorkspace): Pro
 async function nextLine(session: Session, signal: AbortSignal): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>()
   const stop = session.subscribe(() => resolve())
-  await untilAborted(promise, signal).finally(stop)
+  await settledWithin(promise, { signal })
+  stop()
 }
 
 async function placeHere({ session, jobs }: ShellDeps): Promise<Pick<BashStart, 'host' | 'bootId' | 'spool'>> {
@@ -226,27 +226,42 @@ function callIdOf({ start, cause, deps }: StartedCommand): string {
   return cause ? `user-${sha256Of(JSON.stringify([deps.session.id, cause.cmd])).slice(0, 32)}` : start.messageId
 }
 
+/** A command of the user that has not been recorded. */
+interface UserCommand {
+  controller: AbortController
+  done: Promise<unknown>
+  /** Its outcome waits until it can be recorded. */
+  hasEnded: boolean
+}
+
 /** The running commands of the user. Those on this machine end with their session at the latest. */
 export class UserCommands {
   readonly #session: Session
-  readonly #running = new Map<AbortController, Promise<unknown>>()
+  readonly #all = new Set<UserCommand>()
 
   constructor(session: Session) {
     this.#session = session
   }
 
-  async run<T>(work: (signal: AbortSignal) => Promise<T>, signal?: AbortSignal): Promise<T> {
+  get areRunning(): boolean {
+    return [...this.#all].some(({ hasEnded }) => !hasEnded)
+  }
+
+  /** The work calls `ended` when only its outcome is missing in the log. */
+  async run<T>(work: (signal: AbortSignal, ended: () => void) => Promise<T>, signal?: AbortSignal): Promise<T> {
     const controller = new AbortController()
     const unwatch = this.#session.onStorageChange(({ type }) => {
       // The process that has taken the session over finds the command.
       if (type === 'lost') controller.abort(new SessionSuspended())
     })
-    const done = work(signal ? AbortSignal.any([signal, controller.signal]) : controller.signal)
-    this.#running.set(controller, done)
+    const stopped = signal ? AbortSignal.any([signal, controller.signal]) : controller.signal
+    const done = work(stopped, () => (command.hasEnded = true))
+    const command: UserCommand = { controller, done, hasEnded: false }
+    this.#all.add(command)
     try {
       return await done
     } finally {
-      this.#running.delete(controller)
+      this.#all.delete(command)
       unwatch()
     }
   }
@@ -256,9 +271,16 @@ export class UserCommands {
    * continue without this process.
    */
   async stop(reason?: SessionSuspended): Promise<boolean> {
-    const running = [...this.#running]
-    for (const [controller] of running) controller.abort(reason)
-    await Promise.allSettled(running.map(([, done]) => done))
+    const running = [...this.#all].filter(({ hasEnded }) => !hasEnded)
+    for (const { controller } of running) controller.abort(reason)
+    await Promise.allSettled(running.map(({ done }) => done))
     return running.length > 0
+  }
+
+  /** The session is closed: what could not be recorded is left to the next process. */
+  async leave(): Promise<void> {
+    const all = [...this.#all]
+    for (const { controller } of all) controller.abort(new SessionSuspended())
+    await Promise.allSettled(all.map(({ done }) => done))
   }
 }

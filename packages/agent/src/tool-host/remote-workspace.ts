@@ -146,7 +146,9 @@ export class RemoteWorkspace {
    * earlier process was to send it; if it has not started, it does not start.
    */
   async runForUser(command: string, context: ToolContext, { onlyAttach = false } = {}): Promise<ToolOutput> {
-    const bash = this.#offers().find(({ known }) => known.name === 'bash')?.known
+    // The host may not have been reached since this process began.
+    const known = onlyAttach ? this.#known() : this.#offers().map((offer) => offer.known)
+    const bash = known.find(({ name }) => name === 'bash')
     const checked = bash?.check({ command }, context)
     if (typeof checked !== 'object') return { content: checked ?? texts.noShell, isError: true }
     const { access } = checked
@@ -169,14 +171,17 @@ export class RemoteWorkspace {
   }
 
   #offers(): { known: Tool; described: HostedTool }[] {
-    const { sandbox, tools = [] } = this.#described ?? {}
-    const offered = new Map(tools.map((tool) => [tool.name, tool]))
-    return allTools(sandbox === undefined ? {} : { bash: { sandbox: elsewhere } })
-      .filter(({ name }) => needsFiles(name))
-      .flatMap((known) => {
-        const described = offered.get(known.name)
-        return described ? [{ known, described }] : []
-      })
+    const offered = new Map(this.#described?.tools.map((tool) => [tool.name, tool]))
+    return this.#known().flatMap((known) => {
+      const described = offered.get(known.name)
+      return described ? [{ known, described }] : []
+    })
+  }
+
+  /** Our own tools: they predict what a call touches. */
+  #known(): Tool[] {
+    const hasSandbox = this.#described?.sandbox !== undefined
+    return allTools(hasSandbox ? { bash: { sandbox: elsewhere } } : {}).filter(({ name }) => needsFiles(name))
   }
 
   #offered(): HostedWorkspace | undefined {

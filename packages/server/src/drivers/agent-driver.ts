@@ -64,6 +64,10 @@ export class AgentDriver implements SessionDriver {
     return this.#agent.state().isBusy
   }
 
+  get runsCommands(): boolean {
+    return this.#agent.runsCommands
+  }
+
   get toolProblem(): string | undefined {
     return this.#agent.remote?.problem
   }
@@ -191,9 +195,9 @@ export class AgentDriver implements SessionDriver {
     return result
   }
 
-  /** A run that waits for a host which is away is not at work. */
+  /** What waits for a host that is away is not at work. */
   get #isAtWork(): boolean {
-    return this.isBusy && this.toolProblem === undefined
+    return (this.isBusy || this.runsCommands) && this.toolProblem === undefined
   }
 
   /** Writes the files that were kept with the session into another folder. Returns what the model has to know. */

@@ -7,6 +7,8 @@ export interface SessionDriver {
   /** The log of everything that it does. */
   readonly session: Session
   readonly isBusy: boolean
+  /** Whether commands of the user run. Absent: they never do. */
+  readonly runsCommands?: boolean
   /**
    * Runs a command; resolves when its effect is durable. The line that it causes carries the cause. Rejects
    * with `RequestProblem` if it is not possible.
@@ -28,10 +30,14 @@ export interface SessionDriver {
   /** Stops running work. */
   close(): Promise<void>
   /**
-   * For a server shutdown: closes it and leaves its run open, so that `resume` can continue it. Absent: `close`
-   * is used.
+   * Closes it and leaves its run open, so that `resume` can continue it. Absent: `close` is used.
    */
   suspend?(): Promise<void>
+}
+
+/** Closes it and leaves open what runs, so that another one can continue it. */
+export async function suspendDriver(driver: SessionDriver): Promise<void> {
+  await (driver.suspend?.() ?? driver.close())
 }
 
 /** The rights of a command's sender. Absent: all. */

@@ -20,7 +20,7 @@ import { Listeners } from '@tapetree/session/util/listeners'
 import { emitWarning, RequestProblem } from '../util/problem-error.ts'
 import { LiveCommands, type CommandFrame, type PerformedCommand, type RelayedCommand } from './commands.ts'
 import { Connection, type Sink } from './connection.ts'
-import type { DriverEvent, SessionDriver } from './driver.ts'
+import { suspendDriver, type DriverEvent, type SessionDriver } from './driver.ts'
 import { InFlight } from './in-flight.ts'
 import { outgoing, outgoingLine, RecentLines, type OutgoingLine } from './recent-lines.ts'
 import { Presence } from './presence.ts'
@@ -137,10 +137,10 @@ export class LiveSession {
     return this.#options.isDraining?.() ?? false
   }
 
-  /** Whether a run or a command is at work in this process, or a command of the user that an earlier process began. */
+  /** Whether a run or a command is at work in this process. */
   get isWorking(): boolean {
-    const isAtWork = this.driver.isBusy || this.session.openCommands.length > 0
-    return (!this.isWatched && isAtWork) || !this.#commands.areDone
+    const { isBusy, runsCommands = false } = this.driver
+    return (!this.isWatched && (isBusy || runsCommands)) || !this.#commands.areDone
   }
 
   get connections(): ReadonlySet<Connection> {
@@ -333,7 +333,7 @@ export class LiveSession {
   async suspend(): Promise<void> {
     this.#sayGoodbye(1012, 'the server is restarting')
     await this.#claiming?.catch(() => undefined)
-    await (this.driver.suspend?.() ?? this.driver.close())
+    await suspendDriver(this.driver)
   }
 
   #sayGoodbye(code: number, reason: string): void {
@@ -385,7 +385,7 @@ export class LiveSession {
     })
     await watched.stop()
     if (this.#isClosed) {
-      await driver.close()
+      await suspendDriver(driver)
       throw closedMeanwhile()
     }
     for (const stop of this.#driverStops) stop()
@@ -416,11 +416,11 @@ export class LiveSession {
     const before = this.#driver
     const next = await this.#options.claim?.()
     if (!next) return
-    if (this.#isClosed) return next.close()
+    if (this.#isClosed) return suspendDriver(next)
     for (const stop of this.#driverStops) stop()
     this.#driver = next
     try {
-      await (before.suspend?.() ?? before.close())
+      await suspendDriver(before)
       await this.#use(next, this.lines.lastSeq)
     } catch (error) {
       this.#options.onBroken?.()

@@ -6,7 +6,7 @@ import type { Line } from '@tapetree/session/format'
 import { draining } from './commands.ts'
 import { Listeners } from '@tapetree/session/util/listeners'
 import { emitWarning, RequestProblem } from '../util/problem-error.ts'
-import type { SessionDriver } from './driver.ts'
+import { suspendDriver, type SessionDriver } from './driver.ts'
 import { LiveSession } from './live-session.ts'
 import { isOwned, WatchedDriver } from './watched-driver.ts'
 import type { SessionRelay } from './owner-link.ts'
@@ -271,7 +271,7 @@ export class LiveSessions {
       onClaimed: (claimed) => this.#observe(claimed),
       onBroken: () => void this.#closeBroken(sessionId),
     }).catch(async (error: unknown) => {
-      await driver.close()
+      await suspendDriver(driver)
       throw error
     })
     live.onLine((line) => {

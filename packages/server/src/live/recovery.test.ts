@@ -142,6 +142,18 @@ describe('the decision about an interrupted session', () => {
     ['old queued messages stay', { ...idle, hasWaiting: true, lastWrittenAt: 4 }, 'resume', 'leave'],
     ['one with a command of the user is opened', { ...idle, hasOpenCommands: true }, 'resume', 'open'],
     ['an old one with a command is opened, too', { ...idle, hasOpenCommands: true, lastWrittenAt: 4 }, 'stop', 'open'],
+    [
+      'one with a command of the user is opened, also if its queued messages stay',
+      { ...idle, hasOpenCommands: true, hasWaiting: true, lastWrittenAt: 4 },
+      'resume',
+      'open',
+    ],
+    [
+      'an open run keeps its position until a person decides',
+      { ...open, hasOpenCommands: true },
+      'ask',
+      'wait-for-person',
+    ],
     ['a finished one is left alone', idle, 'resume', 'leave'],
     ['a run of a terminal waits for a person', { ...open, owner: 'terminal' }, 'resume', 'wait-for-person'],
     ['a run of a terminal is not ended', { ...open, owner: 'terminal' }, 'stop', 'wait-for-person'],
@@ -154,6 +166,19 @@ describe('the decision about an interrupted session', () => {
   ])('%s', (_, evidence, policy, expected) => {
     expect(decideRecovery(evidence, { policy, since: 5, owners: ['server'] }).type).toBe(expected)
   })
+})
+
+test('the next start states the outcome of a command that was typed in a session without recent messages', async () => {
+  const { store, clock } = fakes()
+  const id = await leave(store, async (session) => {
+    await session.appendMessage('user', [text('hello')])
+    await session.appendMessage('assistant', [text('Hello.')])
+    clock.advance(120 * minuteMs)
+    await session.append({ type: 'bash_start', bashStart: { messageId: newId(), command: 'make' } })
+  })
+  const sessions = place(store, clock)
+  expect(await recoverSessions(sessions, { clock })).toEqual([{ sessionId: id, step: { type: 'open' } }])
+  expect((await types(store, id)).at(-1)).toBe('bashExecution')
 })
 
 describe('a server that takes over from one that has died', () => {

@@ -189,6 +189,13 @@ function takeOversOf(sessions: LiveSessions): TakeOvers {
   return known
 }
 
+interface RecoveryRules {
+  policy: RecoveryPolicy
+  /** What was written before is not continued. */
+  since: number
+  owners: readonly string[]
+}
+
 type Decide = (evidence: Evidence) => RecoveryStep
 
 async function recoverEach<T extends { id: string }>(
@@ -237,11 +244,17 @@ export function recoverOpened(sessions: LiveSessions, options: RecoveryOptions =
   })
 }
 
-export function decideRecovery(
-  { plan, hasOpenRun, owner, hasWaiting, hasOpenCommands, isDamaged, lastWrittenAt }: Evidence,
-  { policy, since, owners }: { policy: RecoveryPolicy; since: number; owners: readonly string[] },
+export function decideRecovery(evidence: Evidence, options: RecoveryRules): RecoveryStep {
+  const step = decideAboutRun(evidence, options)
+  // An interrupted run keeps its position. Queued messages are not delivered by opening the session.
+  return step.type !== 'resume' && !evidence.plan && evidence.hasOpenCommands ? { type: 'open' } : step
+}
+
+function decideAboutRun(
+  { plan, hasOpenRun, owner, hasWaiting, isDamaged, lastWrittenAt }: Evidence,
+  { policy, since, owners }: RecoveryRules,
 ): RecoveryStep {
-  if (!plan && !hasWaiting) return { type: hasOpenCommands ? 'open' : 'leave' }
+  if (!plan && !hasWaiting) return { type: 'leave' }
   if (owner === undefined || !owners.includes(owner)) {
     return hasOpenRun ? waitFor(`It was interrupted in ${owner ?? 'an unknown process'}.`) : { type: 'leave' }
   }

@@ -206,9 +206,11 @@ export class SessionState {
       case 'session_end':
         this.ended = textOr(payload['reason'], '')
         return
+      case 'bash_start':
+        this.totals.begun(line)
+        return
       case 'attempt':
       case 'tool_start':
-      case 'bash_start':
       case 'blocked':
       case 'plan':
       case 'file_read':

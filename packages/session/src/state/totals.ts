@@ -22,7 +22,7 @@ export class Totals {
   toolCalls = 0
   /** Total duration of the runs that have ended, in milliseconds. */
   runMs = 0
-  /** Time of the last message. */
+  /** Time of the last message, or of the last start of a command of the user. */
   modified = ''
   firstText = ''
   readonly usage: Record<(typeof usageNames)[number], number> = {
@@ -44,6 +44,11 @@ export class Totals {
     this.addUsage(message['usage'])
     if (message['role'] === 'assistant') this.#countAnswer(message['content'])
     if (this.firstText === '' && message['role'] === 'user') this.firstText = firstTextOf(message['content'])
+  }
+
+  /** A command of the user has begun. */
+  begun({ timestamp }: DiskLine): void {
+    if (typeof timestamp === 'string') this.modified = timestamp
   }
 
   addRun(durationMs: unknown): void {

@@ -155,6 +155,15 @@ describe('sessions of a process that has died', () => {
     expect(waiting).toEqual(isHandedOver ? ['one'] : [])
   })
 
+  test('a session whose only unfinished work is a command of the user is handed over', async () => {
+    const { store, waiting } = await abandoned(['one'])
+    waiting.length = 0
+    const session = await store.open('one')
+    await session.append({ type: 'bash_start', bashStart: { messageId: 'm', command: 'make' } })
+    await session.close({ handOver: true })
+    expect(waiting).toEqual(['one'])
+  })
+
   test('are handed over if another opener of this process is told first that they are owned', async () => {
     const { store, atClose, waiting } = await abandoned(['one'])
     await store.open('one')

@@ -610,7 +610,7 @@ export class Session {
     if (this.#isClosed) return
     this.#isClosed = true
     for (const stop of this.#unsubscribe) stop()
-    const isUnfinished = this.openRun !== null || this.inbox.messages.length > 0
+    const isUnfinished = this.openRun !== null || this.inbox.messages.length > 0 || this.openCommands.length > 0
     await this.#parts.release(handOver === undefined || (handOver && !isUnfinished) ? {} : { handOver })
   }
 
