@@ -10,7 +10,7 @@ export interface SessionInfo {
   path?: string
   name: string
   created: string
-  /** Time of the last message. */
+  /** Time of the last message, or of the last start of a command of the user. */
   modified: string
   messageCount: number
   cwd?: string
