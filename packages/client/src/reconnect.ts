@@ -1,3 +1,4 @@
+import { ProblemError } from './problem-error.ts'
 import { closeCodes } from './protocol/frames.ts'
 import type { ClosedReason } from './session-handle.ts'
 
@@ -12,7 +13,12 @@ export interface ConnectionEnd {
   retryAfterMs?: number
 }
 
-export type AfterEnd = { type: 'give-up'; reason: ClosedReason } | { type: 'again'; delayMs: number; failures: number }
+interface GiveUp {
+  type: 'give-up'
+  reason: ClosedReason
+}
+
+export type AfterEnd = GiveUp | { type: 'again'; delayMs: number; failures: number }
 
 /** Decides whether and when to reconnect: 0.5 s doubling to 30 s, with full jitter. */
 export function afterEnd(end: ConnectionEnd, failures: number, random: () => number): AfterEnd {
@@ -22,6 +28,14 @@ export function afterEnd(end: ConnectionEnd, failures: number, random: () => num
   const delayMs = (end.retryAfterMs ?? 0) + random() * Math.min(maxDelayMs, firstDelayMs * 2 ** before)
   return { type: 'again', delayMs, failures: before + 1 }
 }
+
+/** Whether the server denies access for good. The answer of a proxy is not a problem of the server and says nothing about it. */
+export function afterError(error: unknown): GiveUp | undefined {
+  const reason = error instanceof ProblemError && error.type !== 'http' && refusals[error.status]
+  return reason ? { type: 'give-up', reason } : undefined
+}
+
+const refusals: Record<number, ClosedReason> = { 401: 'unauthorized', 403: 'forbidden', 404: 'gone' }
 
 function finalReason(code: number): ClosedReason | undefined {
   switch (code) {

@@ -523,6 +523,17 @@ describe('a connection', () => {
     expect(session.status).toEqual({ type: 'closed', reason })
   })
 
+  test('a 404 that is not a problem of the server is retried, and no command is forgotten', async () => {
+    const server = await serve({ refuse: 404, isProxy: true })
+    const session = await openSession(server)
+    const prompt = session.prompt('kept')
+    await until(session, () => session.status.type === 'waiting')
+    expect(session.pending).toMatchObject([{ op: 'prompt' }])
+    delete server.script.refuse
+    await prompt
+    expect(server.effects.length).toBe(1)
+  })
+
   test('that is rejected temporarily is retried', async () => {
     const server = await serve({ refuse: 503 })
     const session = await openSession(server)

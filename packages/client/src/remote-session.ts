@@ -3,12 +3,12 @@ import type { DiskLine } from '@tapetree/session/format'
 import { systemClock, waitOut, within, type Clock } from './clock.ts'
 import { Connection, type Connect, type Socket } from './connection.ts'
 import { ReplicaSession } from './replica-session.ts'
-import { localProblem, ProblemError } from './problem-error.ts'
+import { localProblem, type ProblemError } from './problem-error.ts'
 import { checkCommand, type Arguments, type Operation } from './protocol/command.ts'
 import type { AttachRequest } from './protocol/client-frames.ts'
 import { closeCodes, limits, subprotocol, type Attached, type Cursor, type ServerFrame } from './protocol/frames.ts'
 import type { Incoming } from './protocol/read-frame.ts'
-import { afterEnd, browserWakeUps, type WakeUps } from './reconnect.ts'
+import { afterEnd, afterError, browserWakeUps, type WakeUps } from './reconnect.ts'
 import { RestClient, type ServerAddress } from './rest-client.ts'
 import type { ClosedReason, PresenceNews, RunOptions, SessionHandle } from './session-handle.ts'
 import {
@@ -303,7 +303,7 @@ export class RemoteSession extends ReplicaSession implements SessionHandle {
   }
 
   /** Browsers do not tell why a socket failed to open; a plain request does. */
-  async #whyRefused(): Promise<{ type: 'give-up'; reason: ClosedReason } | undefined> {
+  async #whyRefused(): Promise<ReturnType<typeof afterError>> {
     const { clock } = this.#options
     try {
       await within({ clock, ms: askMs, signal: this.#closing.signal }, (signal) =>
@@ -311,8 +311,7 @@ export class RemoteSession extends ReplicaSession implements SessionHandle {
       )
       return undefined
     } catch (error) {
-      const reason = error instanceof ProblemError ? refusals[error.status] : undefined
-      return reason && { type: 'give-up', reason }
+      return afterError(error)
     }
   }
 
@@ -344,8 +343,6 @@ export class RemoteSession extends ReplicaSession implements SessionHandle {
     return this.#closing.signal.aborted
   }
 }
-
-const refusals: Record<number, ClosedReason> = { 401: 'unauthorized', 403: 'forbidden', 404: 'gone' }
 
 const closedSentences: Record<ClosedReason, string> = {
   closed: 'This session handle is closed.',

@@ -34,6 +34,8 @@ class ListServer {
   /** Events sent while the list is being read. */
   whileListing: WireSessionFeedEvent[] = []
   refuse: number | undefined
+  /** Refuses as a proxy does, without a problem document. */
+  isProxy = false
   /** What becomes of a check whether the server is there. */
   checkUp: 'answers' | 'is cut' | 'is silent' = 'answers'
   checks = 0
@@ -58,7 +60,8 @@ class ListServer {
 
   #answer(url: string, response: ServerResponse): void {
     if (this.refuse !== undefined) {
-      response.writeHead(this.refuse).end()
+      const problem = { type: 'refused', title: 'Refused', status: this.refuse }
+      response.writeHead(this.refuse).end(this.isProxy ? '' : JSON.stringify(problem))
     } else if (url.startsWith('/api/version')) {
       this.checks++
       if (this.checkUp === 'answers') response.writeHead(200).end('{}')
@@ -241,7 +244,10 @@ describe('the list of sessions', () => {
     server.refuse = 500
     const sessions = follow(server)
     await until(sessions, () => sessions.status.type === 'waiting')
-    server.refuse = 401
+    Object.assign(server, { refuse: 401, isProxy: true })
+    await until(sessions, () => sessions.status.type === 'connecting')
+    await until(sessions, () => sessions.status.type === 'waiting')
+    server.isProxy = false
     await until(sessions, () => sessions.status.type === 'closed')
     expect(sessions.status).toEqual({ type: 'closed', reason: 'unauthorized' })
   })

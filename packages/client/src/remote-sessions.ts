@@ -1,6 +1,6 @@
 import { Listeners } from '@tapetree/session/util/listeners'
 import { systemClock, waitOut, within, type Clock } from './clock.ts'
-import { liveness, afterEnd, browserWakeUps, type WakeUps } from './reconnect.ts'
+import { liveness, afterEnd, afterError, browserWakeUps, type AfterEnd, type WakeUps } from './reconnect.ts'
 import { ProblemError } from './problem-error.ts'
 import { sessionFeedSchema } from './protocol/rest.ts'
 import { RestClient, type ServerAddress } from './rest-client.ts'
@@ -90,12 +90,11 @@ export class RemoteSessions {
       this.#setStatus({ type: 'connecting' })
       const { attachedMs, refused } = await this.#followOnce()
       if (this.#isClosed) break
-      if (refused) {
-        this.#finish(refused)
+      const next = refused ?? afterEnd({ code: 0, reason: '', attachedMs }, failures, random)
+      if (next.type === 'give-up') {
+        this.#finish(next.reason)
         break
       }
-      const next = afterEnd({ code: 0, reason: '', attachedMs }, failures, random)
-      if (next.type === 'give-up') break
       failures = next.failures
       this.#pause = new AbortController()
       this.#setStatus({ type: 'waiting', delayMs: next.delayMs })
@@ -105,11 +104,12 @@ export class RemoteSessions {
   }
 
   /** One stream, from start to end. Events that arrive while the list is read are newer than the list. */
-  async #followOnce(): Promise<{ attachedMs: number; refused?: ClosedReason | undefined }> {
+  async #followOnce(): Promise<{ attachedMs: number; refused: AfterEnd | undefined }> {
     const { clock } = this.#options
     const cut = (this.#cut = new AbortController())
     const signal = AbortSignal.any([cut.signal, this.#closing.signal])
     let attachedAt: number | undefined
+    let refused: AfterEnd | undefined
     this.#watch(cut)
     try {
       const feed = await this.#rest.sessionFeed(signal)
@@ -130,16 +130,13 @@ export class RemoteSessions {
       }
       await listed
     } catch (error) {
-      const reason: unknown = signal.aborted ? signal.reason : error
-      if (reason instanceof ProblemError && reason.status in refusals) {
-        return { attachedMs: 0, refused: refusals[reason.status] }
-      }
+      refused = afterError(signal.aborted ? signal.reason : error)
     } finally {
       this.#cut = undefined
       cut.abort()
       this.#silence.abort()
     }
-    return { attachedMs: attachedAt === undefined ? 0 : clock.now() - attachedAt }
+    return { attachedMs: attachedAt === undefined ? 0 : clock.now() - attachedAt, refused }
   }
 
   async #list(signal: AbortSignal): Promise<void> {
@@ -225,8 +222,6 @@ export class RemoteSessions {
     this.#listeners.notify()
   }
 }
-
-const refusals: Record<number, ClosedReason> = { 401: 'unauthorized', 403: 'forbidden' }
 
 /** Undefined for a ping, and for events of a newer server. */
 function readFeedEvent(data: string): SessionFeedEvent | undefined {

@@ -60,6 +60,26 @@ test('a request shows the whole call, its reason and the possible answers', asyn
   expect(await verdict).toEqual({ type: 'denied', reason: 'The user did not allow this: use another folder' })
 })
 
+test('a call that is too long to be shown in full is not asked about, and does not run', async () => {
+  await using session = await memoryStore().create()
+  const { gate, requests } = gateOn(session)
+  session.subscribe(({ line }) => {
+    if (line.type !== 'permission_request') return
+    void requests.answer({ requestId: line.permissionRequest.requestId, outcome: 'allowed' })
+  })
+  const write = (content: string): GateCall => ({
+    ...command(''),
+    tool: 'write',
+    input: { path: '/repo/a.txt', content },
+    access: [{ type: 'write', path: '/repo/a.txt' }],
+  })
+  expect(await gate.admit(write('x'.repeat(180_000)), never)).toEqual({ type: 'allowed' })
+  expect(await gate.admit({ ...write('x'.repeat(190_000)), callId: 'longer' }, never)).toEqual({
+    type: 'denied',
+    reason: 'This is too long to be shown for permission. Do it in parts.',
+  })
+})
+
 test('a request to overwrite a file names the change, and reading only as a reason', async () => {
   await using session = await memoryStore().create()
   const { gate, requests } = gateOn(session, {

@@ -1,4 +1,4 @@
-import type { PermissionOption } from '@tapetree/session/format'
+import { maxWrittenLineBytes, type PermissionOption } from '@tapetree/session/format'
 import type { Access, BoxKind, Gate, GateCall, Verdict } from '../tools/tool.ts'
 import { judgeCall } from './judge-call.ts'
 import type { Deletion } from './deleted-paths.ts'
@@ -63,6 +63,9 @@ export class PermissionGate implements Gate {
           title: titleOf(call, [judgement.reason, ...(await this.#placeOf(call, box))]),
           input,
           options: optionsFor(judgement, { canKeep: keepRules !== undefined }),
+        }
+        if (!isShownWhole(question)) {
+          return { type: 'denied', reason: 'This is too long to be shown for permission. Do it in parts.' }
         }
         const result = await requests.ask(question, signal)
         // The rules of this judgement, not those in the answer: an answer cannot widen them.
@@ -138,6 +141,14 @@ function rulesGranted(grant: Record<string, unknown>): Rule[] {
     return data?.effect === 'allow' ? [data] : []
   })
 }
+
+/** Screens read a request from its line of the log. A longer one would be stored apart, and they would show only its beginning. */
+function isShownWhole(question: unknown): boolean {
+  return Buffer.byteLength(JSON.stringify(question)) <= maxWrittenLineBytes - lineRoom
+}
+
+/** For the other members of the line, in bytes. */
+const lineRoom = 8192
 
 const allowOnce: PermissionOption = { optionId: 'allow_once', label: 'Allow once', kind: 'allow_once' }
 const rejectOnce: PermissionOption = { optionId: 'reject_once', label: 'Do not allow', kind: 'reject_once' }

@@ -18,6 +18,8 @@ export interface Script {
   maxLineLength?: number
   /** Rejects the upgrade with this status. */
   refuse?: number
+  /** Refuses as a proxy does, without a problem document. */
+  isProxy?: boolean
 }
 
 /** One socket as the server sees it. */
@@ -214,8 +216,9 @@ export class ScriptedServer {
       response.writeHead(status, { 'content-type': status < 400 ? 'application/json' : 'application/problem+json' })
       response.end(JSON.stringify(body))
     }
-    const { refuse } = this.script
-    if (refuse !== undefined) return answer(refuse, { type: 'refused', title: 'Refused', status: refuse })
+    const { refuse, isProxy } = this.script
+    if (refuse !== undefined)
+      return answer(refuse, isProxy ? {} : { type: 'refused', title: 'Refused', status: refuse })
     if (!url.pathname.endsWith('/events')) return answer(404, { type: 'not-found', title: 'Not found', status: 404 })
     const after = Number(url.searchParams.get('after') ?? 0)
     const before = Number(url.searchParams.get('before') ?? Infinity)

@@ -4,6 +4,7 @@ import { Screen } from '../screen.tsx'
 import { sessionLink } from '../route.ts'
 import { rest, sentenceOf } from '../server.ts'
 import { useLoaded } from '../use-loaded.ts'
+import { sessionCreator } from './create-session.ts'
 
 type Model = ModelList['models'][number]
 
@@ -15,6 +16,7 @@ export function NewSession({ sessions }: { sessions: readonly SessionSummary[] }
   const [prompt, setPrompt] = useState('')
   const [problem, setProblem] = useState<string>()
   const [isBusy, setBusy] = useState(false)
+  const [createSession] = useState(() => sessionCreator(rest))
   const [isBrowsing, setBrowsing] = useState(false)
   const models = useLoaded(loadModels).value ?? []
   const agents = useLoaded(loadAgents).value ?? []
@@ -23,7 +25,7 @@ export function NewSession({ sessions }: { sessions: readonly SessionSummary[] }
     setProblem(undefined)
     const model = models.find((each) => nameOf(each) === modelName)
     try {
-      const { id } = await rest.createSession({
+      const id = await createSession({
         ...(cwd !== '' && { cwd }),
         ...(model && { model: { provider: model.provider, modelId: model.modelId } }),
         ...(agent !== '' && { agent }),

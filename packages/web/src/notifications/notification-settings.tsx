@@ -1,7 +1,7 @@
 import { useCallback, useState, type ReactNode } from 'react'
 import { sentenceOf } from '../server.ts'
 import { useLoaded } from '../use-loaded.ts'
-import { currentSubscription, registerWorker, subscribe, unsubscribe } from './push.ts'
+import { registerWorker, renewSubscription, subscribe, unsubscribe } from './push.ts'
 
 /** What is on, what is off and why. Each is judged by trying it. */
 export function NotificationSettings(): ReactNode {
@@ -56,7 +56,7 @@ function SystemNotifications(): ReactNode {
 function PushMessages(): ReactNode {
   const load = useCallback(async () => {
     try {
-      return { isOn: (await currentSubscription()) !== null }
+      return { isOn: await renewSubscription() }
     } catch (error) {
       return { isOn: false, reason: sentenceOf(error) }
     }

@@ -29,8 +29,15 @@ export async function registerWorker(): Promise<ServiceWorkerRegistration> {
   }
 }
 
-export async function currentSubscription(): Promise<PushSubscription | null> {
+async function currentSubscription(): Promise<PushSubscription | null> {
   return (await registerWorker()).pushManager.getSubscription()
+}
+
+/** Tells the server again if this browser is subscribed: a subscription ends with its token, and this page may have a new one. */
+export async function renewSubscription(): Promise<boolean> {
+  const subscription = await currentSubscription()
+  if (subscription) await tellServer(subscription)
+  return subscription !== null
 }
 
 /** Asks for permission, subscribes, and tells the server. */
@@ -49,7 +56,12 @@ export async function subscribe(): Promise<void> {
       { cause },
     )
   }
-  const { endpoint = '', keys = {} } = made.toJSON()
+  await tellServer(made)
+}
+
+/** The same subscription twice is one. */
+async function tellServer(subscription: PushSubscription): Promise<void> {
+  const { endpoint = '', keys = {} } = subscription.toJSON()
   const { p256dh = '', auth = '' } = keys
   await rest.subscribePush({ endpoint, keys: { p256dh, auth } })
 }

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import type { RestClient } from '@tapetree/client'
 import type { OpenedSession } from './use-session.ts'
-import { completionsFor, wordAt } from './completion.ts'
+import { completionsFor, ownCommandIn, ownCommands, wordAt } from './completion.ts'
 
 test('a command is completed at the start of a message, its argument after it, and a file anywhere', () => {
   expect(wordAt('/co', 3)).toEqual({ kind: 'command', start: 0, typed: 'co' })
@@ -10,6 +10,12 @@ test('a command is completed at the start of a message, its argument after it, a
   expect(wordAt('look /co', 8)).toBeUndefined()
   expect(wordAt('me@example', 10)).toBeUndefined()
   expect(wordAt('/rename a', 9)).toBeUndefined()
+})
+
+test('a path that begins like a command is a message', () => {
+  expect(ownCommandIn('/retry/backoff.ts fails')).toBeUndefined()
+  expect(ownCommandIn('/retry')).toEqual({ own: ownCommands['retry'], argument: '' })
+  expect(ownCommandIn('/rename a  new name\n')).toEqual({ own: ownCommands['rename'], argument: 'a  new name' })
 })
 
 test('files of another machine are not offered: the server does not have them', async () => {

@@ -81,6 +81,13 @@ export const ownCommands: Readonly<Record<string, OwnCommand>> = {
   help: { says: 'Show keys and commands', page: 'help' },
 }
 
+/** The command of this page that a message is, with what follows it. `/retry/x` is a path. */
+export function ownCommandIn(text: string): { own: OwnCommand; argument: string } | undefined {
+  const [, name = '', argument = ''] = /^\/([\w-]+)(?:\s+([\s\S]*))?$/.exec(text) ?? []
+  const own = Object.hasOwn(ownCommands, name) ? ownCommands[name] : undefined
+  return own && { own, argument: argument.trim() }
+}
+
 function oneOf<T extends string>(known: readonly T[], given: string): T {
   const found = known.find((each) => each === given)
   if (found === undefined) throw new Error(`Choose one of ${known.join(', ')}.`)

@@ -4,8 +4,10 @@ import { flushSync } from 'react-dom'
 import type { PromptResult } from '@tapetree/client'
 import { mayDo, rest, sentenceOf, storage, type Role } from '../server.ts'
 import { acceptedFiles, attach, withFiles, type Attachment } from './attachments.ts'
-import { completionsFor, ownCommands, wordAt, type Completion, type PageCommand } from './completion.ts'
+import { completionsFor, ownCommandIn, wordAt, type Completion, type PageCommand } from './completion.ts'
+import { inFrontOf } from './draft.ts'
 import { Queue } from './queue.tsx'
+import { orRefused } from './sent-messages.ts'
 import { blobUrl, type OpenedSession } from './use-session.ts'
 
 interface ComposerProps {
@@ -27,7 +29,7 @@ export function Composer(props: ComposerProps): ReactNode {
 
 function Form({ opened, role, isRunning, onProblem, onPageCommand, prefill }: ComposerProps): ReactNode {
   const { session, sent } = opened
-  const { text, files, write, setFiles } = useDraft(session.sessionId, onProblem)
+  const { text, files, write, putBack, setFiles } = useDraft(session.sessionId, onProblem)
   const field = useRef<HTMLTextAreaElement>(null)
   const picker = useRef<HTMLInputElement>(null)
   const [isDropping, setDropping] = useState(false)
@@ -45,26 +47,25 @@ function Form({ opened, role, isRunning, onProblem, onPageCommand, prefill }: Co
   }
   const send = (way: Way): void => {
     if (isEmpty) return
-    const [, name = '', argument = ''] = /^\/([\w-]+)\s*([\s\S]*)$/.exec(text) ?? []
-    const own = Object.hasOwn(ownCommands, name) ? ownCommands[name] : undefined
-    const message = withFiles(text, files)
     write('')
-    setFiles([])
-    if (own) {
+    const command = ownCommandIn(text)
+    if (command) {
+      const { own, argument } = command
       if ('page' in own) return onPageCommand(own.page)
-      const { run } = own
-      void (async () => run(opened, argument.trim()))().catch((error: unknown) => {
-        write(text)
+      void (async () => own.run(opened, argument))().catch((error: unknown) => {
+        putBack(text)
         onProblem(sentenceOf(error))
       })
       return
     }
+    setFiles([])
+    const message = withFiles(text, files)
     const imageIds = files.flatMap((each) => (each.type === 'image' ? [each.id] : []))
-    void sent.send(message, newId(), (id) => deliver(opened, { message, way, id, imageIds }))
+    void sent.send(message, newId(), (id) => orRefused(session, () => deliver(opened, { message, way, id, imageIds })))
   }
   useEffect(() => {
     prefill.current = (given) => {
-      write(text === '' ? given : `${given}\n${text}`)
+      putBack(given)
       field.current?.focus()
     }
   })
@@ -80,12 +81,7 @@ function Form({ opened, role, isRunning, onProblem, onPageCommand, prefill }: Co
 
   return (
     <>
-      <Queue
-        opened={opened}
-        role={role}
-        onEdit={(message) => write(text === '' ? message : `${message}\n${text}`)}
-        onProblem={onProblem}
-      />
+      <Queue opened={opened} role={role} onEdit={putBack} onProblem={onProblem} />
       <form
         className={isDropping ? 'composer dropping' : 'composer'}
         onSubmit={(event) => {
@@ -215,6 +211,8 @@ interface Draft {
   text: string
   files: readonly Attachment[]
   write: (text: string) => void
+  /** Puts text in front of the draft. */
+  putBack: (text: string) => void
   setFiles: (next: readonly Attachment[] | ((before: readonly Attachment[]) => readonly Attachment[])) => void
 }
 
@@ -240,6 +238,7 @@ function useDraft(sessionId: string, onProblem: (sentence: string) => void): Dra
     text,
     files,
     write: (next) => setDraft((draft) => ({ ...draft, text: next })),
+    putBack: (given) => setDraft((draft) => ({ ...draft, text: inFrontOf(draft.text, given) })),
     setFiles: (next) =>
       setDraft((draft) => ({ ...draft, files: typeof next === 'function' ? next(draft.files) : next })),
   }

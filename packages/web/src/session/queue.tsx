@@ -80,7 +80,16 @@ export function Queue({ opened, role, onEdit, onProblem }: QueueProps): ReactNod
             isHeld={message.held || hold !== null}
             isDragged={dragged?.id === message.id}
             mayRelease={mayDo(role, 'drive')}
-            change={(op, args) => attempt(session.changeQueue(op, { id: message.id, ...args }))}
+            change={(op) => attempt(session.changeQueue(op, { id: message.id }))}
+            save={(text) =>
+              attempt(
+                session.changeQueue('queue.edit', { id: message.id, message: text }).catch((error: unknown) => {
+                  onEdit(text)
+                  throw error
+                }),
+              )
+            }
+            onLeave={onEdit}
             handle={{
               onKeyDown: (event) => {
                 const by = event.key === 'ArrowUp' ? -1 : event.key === 'ArrowDown' ? 1 : 0
@@ -112,14 +121,14 @@ export function Queue({ opened, role, onEdit, onProblem }: QueueProps): ReactNod
   )
 }
 
-/** The place that the pointer is at. */
+/** The place that the pointer is at, among the messages that are not dragged. */
 function placeOf(list: HTMLElement | null, { clientY }: PointerEvent): number {
-  const rows = [...(list?.querySelectorAll('li.queued') ?? [])]
-  const above = rows.filter((row) => {
+  const others = [...(list?.querySelectorAll('li.queued:not(.dragged)') ?? [])]
+  const above = others.filter((row) => {
     const { top, height } = row.getBoundingClientRect()
     return clientY > top + height / 2
   })
-  return Math.min(rows.length - 1, above.length)
+  return above.length
 }
 
 /** The list as it will be when the message is dropped. */
@@ -146,16 +155,23 @@ interface QueuedMessageProps {
   isHeld: boolean
   isDragged: boolean
   mayRelease: boolean
-  change: (op: 'queue.edit' | 'queue.hold' | 'queue.release' | 'queue.remove', args?: { message?: string }) => void
+  change: (op: 'queue.hold' | 'queue.release' | 'queue.remove') => void
+  save: (text: string) => void
+  /** Gets an edit that is not saved when the message leaves the queue. */
+  onLeave: (text: string) => void
   handle: {
     onKeyDown: (event: KeyboardEvent) => void
     onPointerDown: () => void
   }
 }
 
-function QueuedMessage({ message, isHeld, isDragged, mayRelease, change, handle }: QueuedMessageProps): ReactNode {
+function QueuedMessage(props: QueuedMessageProps): ReactNode {
+  const { message, isHeld, isDragged, mayRelease, change, save, onLeave, handle } = props
   const [draft, setDraft] = useState<string>()
   const { message: text, delivery, held, imageIds } = message
+  const unsaved = useRef<() => void>(undefined)
+  unsaved.current = draft === undefined || draft === text ? undefined : () => onLeave(draft)
+  useEffect(() => () => unsaved.current?.(), [])
   const about = text.slice(0, 40)
   return (
     <li className={isDragged ? 'queued dragged' : 'queued'}>
@@ -198,7 +214,7 @@ function QueuedMessage({ message, isHeld, isDragged, mayRelease, change, handle 
           className="queue-edit"
           onSubmit={(event) => {
             event.preventDefault()
-            if (draft.trim() !== '' && draft !== text) change('queue.edit', { message: draft })
+            if (draft.trim() !== '' && draft !== text) save(draft)
             setDraft(undefined)
           }}
         >

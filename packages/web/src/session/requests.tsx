@@ -1,10 +1,11 @@
 import { isQuestion, ProblemError, type RemoteSession, type RequestAnswer } from '@tapetree/client'
-import { changedFiles, permissionText } from '@tapetree/session/screen'
+import { permissionText } from '@tapetree/session/screen'
 import type { PermissionRequest } from '@tapetree/session/view'
 import { useEffect, useRef, useState, type ReactNode } from 'react'
 import { Markdown } from '../markdown/markdown.tsx'
 import { rest, sentenceOf } from '../server.ts'
 import { Diff } from './diff.tsx'
+import { changeOf } from './requested-change.ts'
 import { useSelected, type OpenedSession } from './use-session.ts'
 
 /** Pending permission requests and questions, the oldest first. Says when another screen answered. */
@@ -98,50 +99,58 @@ async function answererOf(
   return undefined
 }
 
-interface RequestProps {
+interface AnswerableProps {
   request: PermissionRequest
+  isDisabled: boolean
+  onAnswer: (answer: RequestAnswer) => void
+}
+
+interface RequestProps extends Omit<AnswerableProps, 'isDisabled'> {
   /** How many more are waiting. */
   others: number
   isSent: boolean
   mayAnswer: boolean
-  onAnswer: (answer: RequestAnswer) => void
 }
 
-function Request(props: RequestProps): ReactNode {
-  const { request, others, isSent, mayAnswer } = props
+/** A click within this time was meant for what was there before. */
+const quietMs = 400
+
+export function Request({ request, others, isSent, mayAnswer, onAnswer }: RequestProps): ReactNode {
+  const [isQuiet, setQuiet] = useState(true)
+  useEffect(() => {
+    const timer = setTimeout(() => setQuiet(false), quietMs)
+    return () => clearTimeout(timer)
+  }, [])
+  const answerable = { request, isDisabled: isQuiet || isSent || !mayAnswer, onAnswer }
   const title = isQuestion(request) ? 'The agent asks' : `Allow ${request.tool}?`
   return (
     <section className="request" aria-label={title}>
       <h2>
         {title} {others > 0 && <span className="faint">1 of {others + 1}</span>}
       </h2>
-      {isQuestion(request) ? <Question {...props} /> : <Permission {...props} />}
+      {isQuestion(request) ? <Question {...answerable} /> : <Permission {...answerable} />}
       {isSent && <p className="faint">Sending the answer…</p>}
       {!mayAnswer && <p className="faint">This device may not answer.</p>}
     </section>
   )
 }
 
-function Permission({ request, isSent, mayAnswer, onAnswer }: RequestProps): ReactNode {
+function Permission({ request, isDisabled, onAnswer }: AnswerableProps): ReactNode {
   const [isNoting, setNoting] = useState(false)
   const [note, setNote] = useState('')
   const { what, why, input } = permissionText(request)
-  const isChange = (request.tool === 'edit' || request.tool === 'write') && request.input !== undefined
-  const isDisabled = isSent || !mayAnswer
+  const change = changeOf(request)
   return (
     <>
       <div className="request-body" tabIndex={0}>
         <pre className="what">{what}</pre>
-        {isChange ? (
-          <Diff files={changedFiles(request.input ?? {}, '')} />
-        ) : (
-          input.map(({ name, text }) => (
-            <div key={name}>
-              <small>{name}</small>
-              <pre>{text}</pre>
-            </div>
-          ))
-        )}
+        {change && <Diff files={change.files} />}
+        {(change?.others ?? input).map(({ name, text }) => (
+          <div key={name}>
+            <small>{name}</small>
+            <pre>{text}</pre>
+          </div>
+        ))}
         {why !== '' && <p className="faint plain">{why}</p>}
       </div>
       {isNoting ? (
@@ -184,10 +193,9 @@ function Permission({ request, isSent, mayAnswer, onAnswer }: RequestProps): Rea
   )
 }
 
-function Question({ request, isSent, mayAnswer, onAnswer }: RequestProps): ReactNode {
+function Question({ request, isDisabled, onAnswer }: AnswerableProps): ReactNode {
   const [text, setText] = useState('')
   const question = request.input?.['question']
-  const isDisabled = isSent || !mayAnswer
   return (
     <>
       <div className="request-body" tabIndex={0}>

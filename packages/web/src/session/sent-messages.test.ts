@@ -1,8 +1,8 @@
-import { ProblemError, type PromptResult } from '@tapetree/client'
+import { ProblemError, type ConnectionStatus, type PromptResult } from '@tapetree/client'
 import { emptyTranscript, reduceTranscript, type Transcript } from '@tapetree/session/view'
 import { memoryStore, text, type Session } from '@tapetree/session'
 import { expect, test } from 'vitest'
-import { SentMessages } from './sent-messages.ts'
+import { orRefused, SentMessages } from './sent-messages.ts'
 
 const queued: PromptResult = { outcome: 'queued', runId: 'r', messageId: 'm1' }
 
@@ -73,6 +73,21 @@ test('a refused message stays with its reason, and one that the page gave up sta
   await sent.send('no', 'c1', () => Promise.reject(problem('session-busy')))
   await sent.send('kept', 'c2', () => Promise.reject(problem('closed')))
   expect(states(sent)).toEqual(['no: refused (Not now.)', 'kept: unsent'])
+})
+
+test('a message to a session that is gone is refused and can be edited', async () => {
+  const sent = new SentMessages()
+  const closed = new ProblemError({ type: 'closed', title: 'Closed', status: 0, detail: 'It is gone.' })
+  const session: { status: ConnectionStatus } = { status: { type: 'attached' } }
+  const fail = async (reason: 'closed' | 'gone'): Promise<never> => {
+    session.status = { type: 'closed', reason }
+    throw closed
+  }
+  await sent.send('kept', 'c1', () => orRefused(session, () => fail('closed')))
+  await sent.send('late', 'c2', () => orRefused(session, () => fail('closed')))
+  session.status = { type: 'attached' }
+  await sent.send('on its way', 'c3', () => orRefused(session, () => fail('gone')))
+  expect(states(sent)).toEqual(['kept: unsent', 'late: refused (It is gone.)', 'on its way: refused (It is gone.)'])
 })
 
 test('a command without a run shows what it said', async () => {

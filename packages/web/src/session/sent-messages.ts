@@ -1,4 +1,4 @@
-import { ProblemError, type PromptResult, type SentCommand } from '@tapetree/client'
+import { ProblemError, type PromptResult, type RemoteSession, type SentCommand } from '@tapetree/client'
 import type { Transcript } from '@tapetree/session/view'
 
 /** A message from this page that is not in the conversation yet. */
@@ -14,6 +14,18 @@ export interface SentMessage {
   readonly reason?: string
   /** Of the queued message. */
   readonly queueId?: string
+}
+
+/** Rejects with a plain error if the message is not kept for the next visit: its session is gone, or was closed before. */
+export async function orRefused<T>(session: Pick<RemoteSession, 'status'>, send: () => Promise<T>): Promise<T> {
+  const wasClosed = session.status.type === 'closed'
+  try {
+    return await send()
+  } catch (error) {
+    const { status } = session
+    const isLost = status.type === 'closed' && (wasClosed || status.reason === 'gone')
+    throw isLost ? new Error((error as Error).message, { cause: error }) : error
+  }
 }
 
 const messageOps = new Set(['prompt', 'steer', 'follow_up'])
