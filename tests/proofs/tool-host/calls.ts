@@ -17,6 +17,8 @@ export interface Job {
   calls: number
   /** The first command waits for this file. */
   gate?: string
+  /** The user types a command meanwhile. */
+  isTyped?: boolean
 }
 
 export function promptOf({ tag, calls, gate = '-' }: Job): string {

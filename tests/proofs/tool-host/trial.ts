@@ -18,6 +18,8 @@ import { hostileHost } from './hostile-host.ts'
 import { hostileService } from './hostile-service.ts'
 
 const handsCount = 50
+/** In so many of them, the user has typed a command, too. */
+const typedCount = 10
 const callsOfJob = 8
 /** Then its place is taken by a new one: what a long history costs is not what this proof is about. */
 const jobsOfSession = 12
@@ -100,8 +102,8 @@ class Trial {
   }
 
   /**
-   * A server dies while 50 sessions run a command of the model and one of the user: each returns its real result to the next
-   * owner.
+   * A server dies while 50 sessions run a command of the model, and some also one of the user: each returns its real result to
+   * the next owner.
    */
   async takeOverWithHands(): Promise<void> {
     const [owner] = this.#nodes as [ServedNode]
@@ -109,12 +111,12 @@ class Trial {
     const jobs = await Promise.all(
       Array.from({ length: handsCount }, async (_, index) => {
         const session = await this.#create(index % 2, owner)
-        const job = await this.#prompt(session, { calls: 1, gate, node: owner })
+        const job = await this.#prompt(session, { calls: 1, gate, node: owner, isTyped: index < typedCount })
         return { job, typed: this.#type(session, job) }
       }),
     )
     const begun = (): number => this.#hosts.reduce((sum, { process }) => sum + ledgerOf(process).length, 0)
-    await this.#within('all commands have begun', async () => begun() === 2 * handsCount)
+    await this.#within('all commands have begun', async () => begun() === handsCount + typedCount)
     const struckMs = Date.now()
     await this.#killNode(owner)
     for (const { process } of this.#hosts) writeFileSync(join(process.options.folder, gate), '')
@@ -123,9 +125,9 @@ class Trial {
       async () => (await this.#look(), jobs.every(({ job }) => this.#isDone(job))),
     )
     await Promise.all(jobs.map(({ typed }) => typed))
-    this.figures.handed = 2 * handsCount
+    this.figures.handed = handsCount + typedCount
     this.#context.say(
-      `a server died while ${2 * handsCount} commands ran on two hosts; all had their results ${Math.round((Date.now() - struckMs) / 100) / 10} s later`,
+      `a server died while ${handsCount + typedCount} commands ran on two hosts; all had their results ${Math.round((Date.now() - struckMs) / 100) / 10} s later`,
     )
   }
 
@@ -145,7 +147,7 @@ class Trial {
       while ((left > 0 || due.size > 0) && this.problems.length === 0) {
         left -= callsOfJob
         if (session.jobs.length >= jobsOfSession) session = await this.#replace(session)
-        const job = await this.#prompt(session, { calls: callsOfJob })
+        const job = await this.#prompt(session, { calls: callsOfJob, isTyped: true })
         await this.#type(session, job)
         await this.#within(`job ${job.tag} is done`, async () => this.#isDone(job))
         this.figures.calls += callsOfJob
@@ -196,7 +198,8 @@ class Trial {
       const { results, typed } = resultsIn((logs.get(id) ?? []).map(({ line }) => line))
       const ran = new Set(ledgerOf(host))
       for (const job of jobs) {
-        const problem = this.#judgeTyped(job, { outcomes: typed.get(typedOf(job).command) ?? [], host, ran })
+        const outcomes = typed.get(typedOf(job).command) ?? []
+        const problem = job.isTyped ? this.#judgeTyped(job, { outcomes, host, ran }) : undefined
         if (problem !== undefined) problems.push(`${job.tag}-typed: ${problem}`)
         let jobId: string | undefined
         for (let step = 1; step <= job.calls; step++) {
@@ -325,13 +328,10 @@ class Trial {
   }
 
   /** Sent until it is accepted, by any server. */
-  async #prompt(
-    session: CalledSession,
-    { calls, gate, node }: { calls: number; gate?: string; node?: ServedNode },
-  ): Promise<Job> {
-    const job: Job = { tag: `job${++this.#jobsMade}`, calls, ...(gate !== undefined && { gate }) }
+  async #prompt(session: CalledSession, { node, ...order }: Omit<Job, 'tag'> & { node?: ServedNode }): Promise<Job> {
+    const job: Job = { tag: `job${++this.#jobsMade}`, ...order }
     session.jobs.push(job)
-    const slots = Array.from({ length: calls }, (_, index) => `slot ${index + 1};\n`).join('')
+    const slots = Array.from({ length: job.calls }, (_, index) => `slot ${index + 1};\n`).join('')
     writeFileSync(join(session.host.options.folder, 'slots', `${job.tag}.txt`), slots)
     await this.#within(`the prompt of ${job.tag} is accepted`, async () => {
       const { url } = node ?? this.#anyNode()
@@ -346,6 +346,7 @@ class Trial {
 
   /** Sends the command of the user of a job until it is accepted, and waits for its outcome. */
   async #type({ id, host }: CalledSession, job: Job): Promise<void> {
+    if (!job.isTyped) return
     const { command, ledger } = typedOf(job)
     const { front } = this.#hosts.find(({ process }) => process === host) as ReachedHost
     const client = await RemoteSession.open({
@@ -374,7 +375,7 @@ class Trial {
   }
 
   #isDone(job: Job): boolean {
-    return this.#done.has(job.tag) && this.#done.has(typedOf(job).ledger)
+    return this.#done.has(job.tag) && (!job.isTyped || this.#done.has(typedOf(job).ledger))
   }
 
   /** Reads the ends of the sessions that have something to do. */
