@@ -1,4 +1,5 @@
 import { cp, mkdir, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { buildCli } from '../../scripts/build-cli.ts'
@@ -26,6 +27,7 @@ type Part = (typeof parts)[number]
 
 /** Most of a conversation is waiting. */
 const sideBySide = 4
+const keptFolder = join(tmpdir(), 'tapetree-acp-problems')
 const maxProblems = 5
 const progressEvery = 100
 const maxInitializeRatio = 8
@@ -39,8 +41,8 @@ interface Played {
 
 /**
  * Random conversations with a foreign agent that misbehaves, and with `tapetree acp`, held against the invariants of the protocol; then
- * faults that they must find. `ACP_CASE=<part>:<seed>` plays one of them; with `ACP_KEEP` the files of those that went wrong are copied
- * into that folder.
+ * faults that they must find. `ACP_CASE=<part>:<seed>` plays one of them. The files of those that went wrong are kept in `keptFolder`:
+ * what depends on the load of the machine may not go wrong again.
  */
 export async function run(context: FigureContext): Promise<FigureResult> {
   const { size } = context
@@ -119,14 +121,16 @@ class Trial {
   }
 
   async playOne(part: Part, seed: number): Promise<void> {
-    const { violations, figures } = await this.#played(part, seed).catch((error: unknown) => ({
+    const { violations, figures } = await this.#played(part, seed, { isKept: true }).catch((error: unknown) => ({
       violations: [{ invariant: 'none', message: `it could not be played: ${String(error)}` }],
       figures: {},
     }))
     for (const [figure, count] of Object.entries(figures)) this.#figures[figure] = (this.#figures[figure] ?? 0) + count
     if (violations.length === 0) return
     this.#problem(violations.slice(0, 5).map(inWords).join('; '))
-    this.#context.say(`  again: ACP_CASE=${part}:${seed} npm run proof acp`)
+    this.#context.say(
+      `  again: ACP_CASE=${part}:${seed} npm run proof acp; its files: ${join(keptFolder, String(seed))}`,
+    )
   }
 
   /** So many of them, beginning anywhere. */
@@ -146,16 +150,14 @@ class Trial {
     }
   }
 
-  async #played(part: Part, seed: number): Promise<Played> {
+  async #played(part: Part, seed: number, { isKept = false } = {}): Promise<Played> {
     if (part === 'inEditors') return playInEditors({ seed })
     const folder = join(this.#folder, String(++this.#folders))
     await mkdir(folder)
     try {
       const server = part === 'withServerKills' && this.#server ? { server: this.#server } : {}
       const played = await playConversation({ seed, folder, ...server })
-      const kept = process.env['ACP_KEEP']
-      if (kept !== undefined && played.violations.length > 0)
-        await cp(folder, join(kept, String(seed)), { recursive: true })
+      if (isKept && played.violations.length > 0) await cp(folder, join(keptFolder, String(seed)), { recursive: true })
       return played
     } finally {
       await rm(folder, { recursive: true, force: true, maxRetries: 3 })
