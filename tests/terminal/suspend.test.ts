@@ -1,4 +1,5 @@
-import { readFile } from 'node:fs/promises'
+import { chmod, readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { say } from '../peers/answers.ts'
 import { send, testHome } from './chat.ts'
@@ -31,6 +32,33 @@ test.each([
   send(terminal, 'fg')
   await terminal.waitFor((rows) => /model-1|> What is a wr/.test(rows.findLast((row) => row !== '') ?? ''))
   send(terminal, 'en?')
+  await terminal.waitFor('It is a bird.')
+  expect(JSON.stringify(home.provider.requests.at(-1)?.body)).toContain('What is a wren?')
+})
+
+test('an interrupt or a suspension in the editor does not reach the chat', async () => {
+  const home = await testHome()
+  home.provider.script(say('It is a bird.'))
+  const editor = join(home.home, 'editor')
+  const lines = ['trap "echo Interrupted." INT', 'echo Editing.', 'until [ "$line" = done ]; do read line; done']
+  await writeFile(editor, ['#!/bin/sh', ...lines, 'printf " wren?" >> "$1"', ''].join('\n'))
+  await chmod(editor, 0o755)
+  await using terminal = startTerminal({ home, command: shell, env: { PS1: 'shell> ', EDITOR: editor } })
+  await terminal.waitFor('shell>')
+  send(terminal, builtCommand.join(' '))
+  await terminal.waitFor('model-1')
+  terminal.type('What is a')
+  await terminal.waitFor('What is a')
+  terminal.press('ctrl-g')
+  await terminal.waitFor('Editing.')
+  terminal.press('ctrl-c')
+  await terminal.waitFor('Interrupted.')
+  terminal.press('ctrl-z')
+  await terminal.waitFor('Stopped')
+  send(terminal, 'fg')
+  send(terminal, 'done')
+  await terminal.waitFor('What is a wren?')
+  terminal.press('enter')
   await terminal.waitFor('It is a bird.')
   expect(JSON.stringify(home.provider.requests.at(-1)?.body)).toContain('What is a wren?')
 })

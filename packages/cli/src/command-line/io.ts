@@ -35,6 +35,11 @@ export function write(output: Output, text: string | Uint8Array): Promise<void> 
   return promise
 }
 
+/** Writes a message that nothing depends on. It is dropped if it cannot be written, as when the reader is gone. */
+export function notify(output: Output, text: string): void {
+  write(output, text).catch(() => undefined)
+}
+
 /** Whether a user at a terminal can answer questions. */
 export function isInteractive({ stdin, stdout }: Pick<Io, 'stdin' | 'stdout'>): boolean {
   return stdin.isTTY === true && stdout.isTTY === true

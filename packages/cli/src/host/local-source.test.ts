@@ -1,6 +1,9 @@
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { changeUserSettings } from '@tapetree/agent/settings'
+import { chatServices } from '../commands/chat/services.ts'
+import { testIo } from '../testing/test-io.ts'
 import { placesOf } from './places.ts'
 import { fakeHome, fakeModel } from '../testing/fake-home.ts'
 import { localSource, offeredModels, listFiles } from './local-source.ts'
@@ -84,6 +87,30 @@ test('files match by start of path or name, substring, or letters in order', asy
   expect(await source.files('spet')).toEqual(['src/parts/engine.ts'])
   expect(await source.files('.hid')).toEqual(['.hidden/', '.hidden/engine.ts'])
   expect(await source.files('nothing')).toEqual([])
+  await source.close()
+  await store.close()
+})
+
+test('a session of another folder is shown with the files and settings of that folder', async () => {
+  await using home = await fakeHome()
+  const other = join(home.cwd, 'other')
+  await mkdir(other)
+  await writeFile(join(other, 'elsewhere.md'), '')
+  const store = await openStore(placesOf(home))
+  const host = await SessionHost.open({ io: home, store, owner: 'terminal' })
+  const source = localSource({ host, store, cwd: home.cwd, models: async () => [] })
+  const services = chatServices({ io: testIo(home), store, host, source })
+  const settingsIn = async (folder: string): Promise<unknown> =>
+    (await surroundingsOf(home, { cwd: folder })).settings.values.thinkingLevel
+  await changeUserSettings({ thinkingLevel: 'low' }, { ...home, project: home.cwd })
+  await source.create()
+  expect(await source.files('elsewhere')).toEqual(['other/elsewhere.md'])
+  const session = await store.create({ cwd: other })
+  await session.close()
+  await source.open(session.id)
+  expect(await source.files('elsewhere')).toEqual(['elsewhere.md'])
+  await services.remember({ thinkingLevel: 'high' }, 'project')
+  expect([await settingsIn(home.cwd), await settingsIn(other)]).toEqual(['low', 'high'])
   await source.close()
   await store.close()
 })

@@ -5,6 +5,7 @@ import {
   jobOutputBytes,
   type BackgroundJobs,
   type OfferedModel,
+  type OpenedSession,
   type SessionSource,
 } from '../session-source.ts'
 import { changeSession } from './claim-or-attach.ts'
@@ -29,25 +30,35 @@ export interface LocalSourceOptions {
 export interface LocalSource extends SessionSource {
   /** The sessions that `create` has made, oldest first. */
   readonly made: readonly string[]
+  /** The working folder of the session that was opened last, which is the one that a chat shows. */
+  readonly folder: string
 }
 
 /** The sessions of this user on this machine, including those that other processes own. */
 export function localSource({ host, store, cwd, model, models }: LocalSourceOptions): LocalSource {
-  const files = new FileMatches(cwd)
+  let files = new FileMatches(cwd)
   const made: string[] = []
+  const shown = (opened: OpenedSession): OpenedSession => {
+    const folder = opened.cwd ?? cwd
+    if (folder !== files.root) files = new FileMatches(folder)
+    return opened
+  }
   return {
-    open: (sessionId) => host.open(sessionId),
+    open: async (sessionId) => shown(await host.open(sessionId)),
     made,
+    get folder() {
+      return files.root
+    },
     create: async () => {
       const opened = await host.openNew({ cwd, ...(model && { model }) })
       made.push(opened.handle.sessionId)
-      return opened
+      return shown(opened)
     },
     fork: async (sessionId, entryId) => {
       const forked = await reading(sessionId, (session) =>
         entryId === undefined ? session.copyAll() : session.createBranchedSession(entryId),
       )
-      return host.open(forked)
+      return shown(await host.open(forked))
     },
     list: async (query) => (await store.list(query)).sessions,
     rename: async (sessionId, name) => {
@@ -193,12 +204,12 @@ const freshMs = 5000
 
 /** The paths below a folder that match the typed text. Skips hidden files unless the text begins with a dot. */
 class FileMatches {
-  readonly #root: string
+  readonly root: string
   #seen: Promise<string[]> | undefined
   #seenAt = 0
 
   constructor(root: string) {
-    this.#root = root
+    this.root = root
   }
 
   async matching(typed: string): Promise<string[]> {
@@ -220,7 +231,7 @@ class FileMatches {
   #paths(): Promise<string[]> {
     const now = Date.now()
     if (!this.#seen || now - this.#seenAt > freshMs) {
-      this.#seen = listFiles(this.#root)
+      this.#seen = listFiles(this.root)
       this.#seenAt = now
     }
     return this.#seen

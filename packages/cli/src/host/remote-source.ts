@@ -131,7 +131,9 @@ async function ask<T>(
   schema: z.ZodType<T>,
   method: 'GET' | 'POST' = 'GET',
 ): Promise<T> {
-  const answer = await fetch(new URL(`/api/${path}`, baseUrl), {
+  // A server may be below a path.
+  const url = new URL(`api/${path}`, baseUrl.endsWith('/') ? baseUrl : `${baseUrl}/`)
+  const answer = await fetch(url, {
     method,
     headers: token === undefined ? {} : { authorization: `Bearer ${token}` },
     redirect: 'error',

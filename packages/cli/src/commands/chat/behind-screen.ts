@@ -38,10 +38,11 @@ export async function openBehindScreen(
     return {
       source,
       opened,
-      services: async () => (await import('./services.ts')).chatServices({ io, store, host, cwd }),
+      services: async () => (await import('./services.ts')).chatServices({ io, store, host, source }),
       listen: () => host.listen(),
       leave: async (last) => {
-        await sayGoodbye(last, await closeChat(source, { host, store }), io)
+        const discarded = await closeChat(source, { host, store })
+        await sayGoodbye(last, { discarded, folder: source.folder }, io)
         await store.close()
       },
     }

@@ -12,7 +12,7 @@ import { parse } from '../../command-line/parse.ts'
 import { placesOf } from '../../host/places.ts'
 import { fakeHome } from '../../testing/fake-home.ts'
 import { testIo } from '../../testing/test-io.ts'
-import { discardUnused, sessionWanted } from './session.ts'
+import { discardUnused, sayGoodbye, sessionWanted } from './session.ts'
 import { readStart, rememberStart } from './start-mark.ts'
 import { chat } from './chat.ts'
 
@@ -44,6 +44,16 @@ describe('the chat', () => {
     expect(await wanted('--fork')).toMatchObject({ type: 'fork', session: { id: 'aaaa1111' } })
     await expect(wanted('-c', '--fork')).rejects.toMatchObject({ code: 2 })
     await expect(sessionWanted(invoked('-c'), { store, cwd: '/elsewhere' })).rejects.toMatchObject({ code: 5 })
+  })
+
+  test('says how to continue: by its id if the session belongs to another folder', async () => {
+    const said = async (folder: string): Promise<string> => {
+      const io = testIo({ cwd: '/work' })
+      await sayGoodbye('aaaa1111', { discarded: new Set(), folder }, io)
+      return io.err()
+    }
+    expect(await said('/work')).toBe('To continue session aaaa1111: tapetree -c\n')
+    expect(await said('/elsewhere')).toBe('To continue session aaaa1111: tapetree --session aaaa1111\n')
   })
 
   test('a session without messages does not stay in the list', async () => {

@@ -87,11 +87,11 @@ export async function chatWith(wanted: WantedSession, { store, invocation, io, p
     const notices = noticesOf({ first, settings, trust, problems: soFar })
     const remarks: ChatOptions['remarks'] = (tell) => problems.listen(tell)
     const services = async (): Promise<ChatServices> =>
-      (await import('./services.ts')).chatServices({ io, store, host, cwd })
+      (await import('./services.ts')).chatServices({ io, store, host, source })
     end = await showChat({ io, cwd, source, first, services, look, notices, remarks, prompt, host })
   } finally {
     const discarded = await closeChat(source, { host, store })
-    await sayGoodbye(end?.sessionId, discarded, io)
+    await sayGoodbye(end?.sessionId, { discarded, folder: source.folder }, io)
   }
   return exitCodes.ok
 }
@@ -130,7 +130,7 @@ async function chatAfterQuestions(
     models: async () => offeredModels((await around()).registry),
   })
   const { chatServices } = await import('./services.ts')
-  const services = chatServices({ io, store, host, cwd })
+  const services = chatServices({ io, store, host, source })
   let way: WayOnScreen = 'chat'
   const first = async (ui: SetupUi): Promise<OpenedSession | undefined> => {
     const run = { ui, io, cwd, services, store }
@@ -151,7 +151,7 @@ async function chatAfterQuestions(
     end = await showChat({ io, cwd, ...shown })
   } finally {
     const discarded = await closeChat(source, { host, store })
-    await sayGoodbye(end?.sessionId, discarded, io)
+    await sayGoodbye(end?.sessionId, { discarded, folder: source.folder }, io)
   }
   return afterScreen(way, invocation, io)
 }

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { parse } from '../../command-line/parse.ts'
 import type { Io, Output } from '../../command-line/io.ts'
+import type { LocalSource } from '../../host/local-source.ts'
 import type { SessionHost } from '../../host/session-host.ts'
 import { surroundingsOf } from '../../host/surroundings.ts'
 import type {
@@ -25,31 +26,31 @@ export interface ServicesOptions {
   io: Io
   store: SessionStore
   host: SessionHost
-  /** The working folder of the sessions. */
-  cwd: string
+  /** Its `folder` is the one of the session that is shown. */
+  source: Pick<LocalSource, 'folder'>
 }
 
 /** The services of the chat, by the sessions and settings of this machine. */
-export function chatServices({ io, store, host, cwd }: ServicesOptions): ChatServices {
+export function chatServices({ io, store, host, source }: ServicesOptions): ChatServices {
   return {
-    permissions: (sessionId) => permissionOverview(sessionId, { io, store, cwd }),
-    acceptProposal: (proposal) => acceptProposal(proposal, { io, cwd }),
-    servers: () => reviewServers(io, cwd),
+    permissions: (sessionId) => permissionOverview(sessionId, { io, store, cwd: source.folder }),
+    acceptProposal: (proposal) => acceptProposal(proposal, { io, cwd: source.folder }),
+    servers: () => reviewServers(io, source.folder),
     context: async (sessionId) => {
       await using session = await store.open(sessionId, { readOnly: true })
       return await contextOverview(session)
     },
     usage: (days) => usageByModel(days, io),
-    share: (sessionId, format) => shareSession(sessionId, format, { ...io, cwd }),
-    providers: () => keyProviders(io, cwd),
-    checkKey: (provider, key) => checkKey({ provider, key }, io, cwd),
+    share: (sessionId, format) => shareSession(sessionId, format, { ...io, cwd: source.folder }),
+    providers: () => keyProviders(io, source.folder),
+    checkKey: (provider, key) => checkKey({ provider, key }, io, source.folder),
     storeKey: async (provider, key) => {
-      const { credentials } = await surroundingsOf(io, { cwd })
-      const { source, notes } = await credentials.store(provider, key)
-      return source === 'keyring' ? `Stored the key for ${provider} in the system keyring.` : (notes.at(-1) ?? '')
+      const { credentials } = await surroundingsOf(io, { cwd: source.folder })
+      const { source: place, notes } = await credentials.store(provider, key)
+      return place === 'keyring' ? `Stored the key for ${provider} in the system keyring.` : (notes.at(-1) ?? '')
     },
-    remember: (choices, where) => remember(choices, where, { io, cwd }),
-    remembered: () => rememberedSettings({ io, cwd }),
+    remember: (choices, where) => remember(choices, where, { io, cwd: source.folder }),
+    remembered: () => rememberedSettings({ io, cwd: source.folder }),
     release: (sessionId) => host.sessions.release(sessionId),
   }
 }

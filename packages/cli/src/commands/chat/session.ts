@@ -89,11 +89,12 @@ export async function closeChat(
 /** What to type to continue, printed after the screen closes. */
 export async function sayGoodbye(
   last: string | undefined,
-  discarded: ReadonlySet<string>,
-  io: Pick<Io, 'stderr'>,
+  { discarded, folder }: { discarded: ReadonlySet<string>; folder: string },
+  io: Pick<Io, 'stderr' | 'cwd'>,
 ): Promise<void> {
   if (last === undefined || discarded.has(last)) return
-  await write(io.stderr, `To continue session ${last}: tapetree -c\n`)
+  const command = folder === io.cwd ? 'tapetree -c' : `tapetree --session ${last}`
+  await write(io.stderr, `To continue session ${last}: ${command}\n`)
 }
 
 /** Moves a session without messages or commands to the trash. Returns whether it is gone. */

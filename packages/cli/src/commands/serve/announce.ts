@@ -1,7 +1,7 @@
 import { defaultTenant, type Role, type RunningServer } from '@tapetree/server'
 import { createInterface } from 'node:readline'
 import { renderUnicodeCompact } from 'uqr'
-import { write, printJson, type Io } from '../../command-line/io.ts'
+import { notify, write, printJson, type Io } from '../../command-line/io.ts'
 
 /** Who can reach the server, which decides what a phone still needs. */
 export type Reach = 'this-machine' | 'network' | 'insecure-network' | 'proxy'
@@ -40,7 +40,8 @@ export async function announce(server: RunningServer, { io, role, reach, asJson 
   const next = linkDialog(role)
   lines.on('line', (line) => {
     const step = next(line)
-    void (step.type === 'ask' ? write(io.stderr, step.question) : write(io.stdout, `\n${linkText(step.role)}`))
+    if (step.type === 'ask') notify(io.stderr, step.question)
+    else notify(io.stdout, `\n${linkText(step.role)}`)
   })
   io.signal.addEventListener('abort', () => lines.close(), { once: true })
 }

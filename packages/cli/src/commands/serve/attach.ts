@@ -114,7 +114,7 @@ async function attachServer(options: AttachServerOptions): Promise<ExitCode> {
     const { settings } = await surroundingsOf(io, { cwd: io.cwd })
     const first = sessionId === undefined ? undefined : await source.open(sessionId)
     const look = lookOf(invocation, settings.values.terminal, io)
-    const end = await showChat({ io, cwd: first?.cwd, source, first, look, notices: noticesOf({ first, settings }) })
+    const end = await showChat({ io, source, first, look, notices: noticesOf({ first, settings }) })
     if (end.sessionId !== undefined) {
       await write(io.stderr, `To continue: tapetree attach ${server.url} ${end.sessionId}\n`)
     }

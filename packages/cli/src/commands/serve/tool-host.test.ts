@@ -137,6 +137,20 @@ test('what is wrong is said before anything is offered, with what would help', a
   await expect(run(['--connect', 'http://tape.example', ...offer], io)).rejects.toMatchObject({ type: 'insecure-link' })
 })
 
+test('a tool host goes on when nobody reads its messages', async () => {
+  const { io, leaving, hosts, server, token, folder } = await place()
+  const gone = Object.assign(new Error('write EPIPE'), { code: 'EPIPE' })
+  const write: TestIo['stderr']['write'] = (_text, done) => {
+    if (done) queueMicrotask(() => done(gone))
+    return true
+  }
+  const args = ['--connect', server.url, '--workspace', `app=${folder}`, '--token', token]
+  const ended = run(args, { ...io, stderr: { write } })
+  await expect.poll(() => hosts.list(defaultTenant).length, { timeout: 20_000 }).toBe(1)
+  leaving.abort()
+  await expect(ended).resolves.toBe(0)
+})
+
 test('two processes do not offer the same folders to the same server', async () => {
   const { io, leaving, hosts, server, token, folder } = await place()
   const args = ['--connect', server.url, '--workspace', `app=${folder}`, '--token', token]

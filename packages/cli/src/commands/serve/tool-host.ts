@@ -4,7 +4,7 @@ import { resolve } from 'node:path'
 import { flag, listOption, textOption, type Invocation } from '../../command-line/command.ts'
 import { exitCodes, type ExitCode } from '../../command-line/exit-code.ts'
 import { Failure, usageFailure } from '../../command-line/failure.ts'
-import { write, type Io } from '../../command-line/io.ts'
+import { notify, type Io } from '../../command-line/io.ts'
 import { KnownServers } from '../../host/known-servers.ts'
 import { offerFolders } from '../../host/offer-folder.ts'
 import { parseServerLink, requireSafe } from '../../host/pair.ts'
@@ -28,7 +28,7 @@ export async function toolHost(invocation: Invocation, io: Io): Promise<ExitCode
   const mode = textOption(invocation, 'permission-mode') as HostMode | undefined
   const name = textOption(invocation, 'name')
   const where = harmlessLine(server.url)
-  const say = (text: string): void => void write(io.stderr, `${text}\n`)
+  const say = (text: string): void => notify(io.stderr, `${text}\n`)
   const { host, ended } = await offerFolders({
     server,
     io,

@@ -5,6 +5,7 @@ import { write, isInteractive, printJson, type Io } from '../../command-line/io.
 import { completionScript, shells } from '../../command-line/completion.ts'
 import { didYouMean } from '../../text/did-you-mean.ts'
 import { usageFailure } from '../../command-line/failure.ts'
+import { lendTerminal } from '../../util/lend-terminal.ts'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
@@ -53,9 +54,11 @@ async function showWithMan(page: string, { env }: Io): Promise<boolean> {
     const file = join(folder, 'tapetree.1')
     await writeFile(file, page)
     // The path has a slash, so every `man` treats it as a file.
-    const child = spawn('man', [file], { stdio: 'inherit', env })
-    const [code] = (await once(child, 'close')) as [number | null]
-    return code === 0
+    return await lendTerminal(async () => {
+      const child = spawn('man', [file], { stdio: 'inherit', env })
+      const [code] = (await once(child, 'close')) as [number | null]
+      return code === 0
+    })
   } catch {
     return false // It could not be started.
   } finally {

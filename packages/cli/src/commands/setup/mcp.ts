@@ -5,7 +5,7 @@ import { didYouMean } from '../../text/did-you-mean.ts'
 import { exitCodes } from '../../command-line/exit-code.ts'
 import { Failure, usageFailure } from '../../command-line/failure.ts'
 import { harmless, harmlessLine } from '../../text/harmless.ts'
-import { askLine, isInteractive, write, printJson, type Io } from '../../command-line/io.ts'
+import { askLine, isInteractive, notify, write, printJson, type Io } from '../../command-line/io.ts'
 import { placesOf, sandboxPlaceOf } from '../../host/places.ts'
 import { surroundingsOf, type Surroundings } from '../../host/surroundings.ts'
 import { outputTable } from '../../text/output-table.ts'
@@ -73,7 +73,7 @@ type Servers = Parameters<typeof McpServers.start>[0]['servers']
 /** In the same sandbox as in a session. Does not start an unknown server before it is accepted. */
 function start(servers: Servers, { settings, trust }: Surroundings, io: Io): McpServers {
   const { home, env, cwd } = io
-  const onMissing = (message: string): void => void write(io.stderr, `${message}\n`)
+  const onMissing = (message: string): void => notify(io.stderr, `${message}\n`)
   const place = { home, env, workingFolder: cwd, projectRoot: trust.project.root }
   const { box } = sandboxesOf(sandboxPlaceOf(placesOf(io)), { ...place, settings, onMissing })
   const pins = new PinFile(configFolder(io))

@@ -1,5 +1,7 @@
 import { expect, onTestFinished, test, vi } from 'vitest'
+import type { Question } from '../chat/rewinding.ts'
 import { ctrl, keys, startChat } from '../testing/chat-driver.ts'
+import { ScriptedSource } from '../testing/scripted-source.ts'
 
 test('a typed message is sent, and the answer streams in', async () => {
   await using chat = startChat()
@@ -61,6 +63,52 @@ test('when idle Ctrl-C warns, and warns again much later', async () => {
   await chat.terminal.waitFor('Up restores it')
   chat.terminal.press(keys.up)
   await chat.terminal.waitFor(' x')
+})
+
+test('Ctrl-C on a question answers it like Esc, and so does a panel that replaces it', async () => {
+  const answers: unknown[] = []
+  const question = (title: string): Question<string> => ({
+    title,
+    intro: [],
+    choices: [{ value: 'yes', label: 'Yes' }],
+  })
+  await using chat = startChat({
+    first: async (ui) => {
+      answers.push(await ui.ask(question('Do you trust it?')))
+      answers.push(await ui.askSecret({ title: 'Key', intro: [] }))
+      const replaced = ui.ask(question('Early question'))
+      const newer = ui.ask(question('Late question'))
+      answers.push(await replaced, await newer)
+      return new ScriptedSource().opened('first')
+    },
+  })
+  const { terminal } = chat
+  for (const title of ['Do you trust it?', 'Key', 'Late question']) {
+    await terminal.waitFor(title)
+    terminal.press(keys.ctrlC)
+    chat.clock.now += 3000
+  }
+  await terminal.waitFor('Enter sends')
+  await expect.poll(() => answers).toEqual([undefined, undefined, undefined, undefined])
+})
+
+test('after a switch, Ctrl-C does not claim to stop a command of another session, and the command does not come back', async () => {
+  await using chat = startChat()
+  const { terminal, handle, source } = chat
+  const command = Promise.withResolvers<unknown>()
+  handle.reply = (op) => (op === 'bash' ? command.promise : undefined)
+  await terminal.waitFor('Enter sends')
+  terminal.type('!sleep 100')
+  terminal.press(keys.enter)
+  await terminal.waitFor('Ctrl-C stops your command')
+  terminal.type('/new')
+  terminal.press(keys.enter)
+  await terminal.waitFor((screen) => !screen.includes('Ctrl-C stops your command'))
+  command.reject(new Error('This session handle is closed.'))
+  terminal.press(keys.ctrlC)
+  const screen = await terminal.waitFor('Press Ctrl-C again to quit.')
+  expect(screen).not.toMatch(/Stopped|sleep|handle is closed/)
+  expect(source.handles.get('new-1')?.calls).toEqual([])
 })
 
 test('a refused message returns to the composer with the reason', async () => {

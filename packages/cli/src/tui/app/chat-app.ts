@@ -44,12 +44,18 @@ export class ChatApp {
     this.#parts = assembleChat(options, terminal)
   }
 
-  run(): Promise<ChatEnd> {
-    return this.#parts.life.run({
-      start: () => this.#start(),
-      begin: () => this.#begin(),
-      restore: () => this.restore(),
-    })
+  async run(): Promise<ChatEnd> {
+    const { life, draft } = this.#parts
+    try {
+      return await life.run({
+        start: () => this.#start(),
+        begin: () => this.#begin(),
+        restore: () => this.restore(),
+      })
+    } finally {
+      // Messages may have been acknowledged while the session closed.
+      draft.flush()
+    }
   }
 
   /** Restores the terminal and leaves the last answer on it. May be called at any time, and repeatedly. */
@@ -215,10 +221,13 @@ function assembleChat(options: ChatOptions, terminal: Terminal): ChatParts {
     completion: new Completion({ files: (query) => source.files(query), commands: offered }),
     onChange: (text) => {
       session.present(text !== '')
-      draft.keep(text)
+      keepDraft()
     },
     attachImage: (pasted) => attachImage(pasted, core),
   })
+  const keepDraft = (): void => {
+    draft.keep([...sender.unacknowledged, composer.text].filter((text) => text !== '').join('\n'))
+  }
   const onTheme = (): void => {
     pane.invalidate()
     onRedraw()
@@ -259,6 +268,7 @@ function assembleChat(options: ChatOptions, terminal: Terminal): ChatParts {
       hasSent = true
       pane.scrolling?.to('end')
     },
+    onUnacknowledged: keepDraft,
   })
   composer.onSubmit = sender.send
   const dialogs = new Dialogs({

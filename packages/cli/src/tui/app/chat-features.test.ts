@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { ctrl, keys, pasted, startChat } from '../testing/chat-driver.ts'
+import type { ScriptedSource } from '../testing/scripted-source.ts'
 
 test('! runs a command whose output the model sees, !! one that it does not', async () => {
   await using chat = startChat()
@@ -141,6 +142,19 @@ test('Ctrl-G opens the text in the user’s editor and takes the result', async 
   await terminal.waitFor('words and more')
   expect(terminal.isAltScreen).toBe(true)
 })
+
+test.each([{ screenReader: false }, { screenReader: true }])(
+  'a chat attached to another machine lists its sessions: %j',
+  async (look) => {
+    const arrange = (_handle: unknown, source: ScriptedSource): void => {
+      Object.assign(source.jobs, { isRemote: true })
+      const info = { created: '', modified: '', messageCount: 1, status: 'idle', queueLength: 0, cost: 0 } as const
+      source.sessions = [{ ...info, damaged: false, id: 'there', name: 'on the server', cwd: '/srv/app' }]
+    }
+    await using chat = startChat({ look, first: undefined, arrange })
+    await chat.terminal.waitFor('on the server')
+  },
+)
 
 test('Ctrl-R searches earlier prompts, of this chat or another', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'tapetree-history-'))

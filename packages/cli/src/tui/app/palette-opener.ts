@@ -12,7 +12,7 @@ export interface PaletteContext extends OpenerContext {
 const listedSessions = 200
 
 export async function openPalette(context: PaletteContext): Promise<void> {
-  const { source, session, actions, appearance, cwd, open, close, onChange, onCommand, onInsert } = context
+  const { source, session, actions, appearance, folder, open, close, onChange, onCommand, onInsert } = context
   let searched = ''
   const then = (work: () => void) => (): void => {
     close()
@@ -49,7 +49,7 @@ export async function openPalette(context: PaletteContext): Promise<void> {
   open(panel)
   await Promise.all([
     update('session', async () =>
-      (await source.list({ cwd, limit: listedSessions }))
+      (await source.list({ ...(folder !== undefined && { cwd: folder }), limit: listedSessions }))
         .filter(({ id }) => id !== session.handle?.sessionId)
         .map(({ id, name, firstText = '' }) => ({
           kind: 'session' as const,

@@ -1,13 +1,16 @@
 import type { History } from '../input/history.ts'
 import { keyTable } from './key-actions.ts'
-import type { OpenerContext, Panel, PanelPlace } from './panel-place.ts'
+import type { OpenerContext, Panel, PanelListeners, PanelPlace } from './panel-place.ts'
+import { listedFolder } from '../chat/current-session.ts'
 import type { AskSecret } from '../chat/enter-key.ts'
 import type { Question, Rewinding } from '../chat/rewinding.ts'
 import type { Scrolling } from './transcript-pane.ts'
 import type { Chooser } from '../chat/slash-commands.ts'
 import { slashTable } from '../chat/slash-table.ts'
 
-export interface PanelOpenersOptions extends Omit<OpenerContext, 'open' | 'close' | 'onGo'> {
+export interface PanelOpenersOptions extends Omit<OpenerContext, 'open' | 'close' | 'onGo' | 'folder'> {
+  /** The working folder on this machine. */
+  cwd: string
   rewinding: () => Rewinding
   panels: PanelPlace
   history: History
@@ -124,26 +127,23 @@ export class PanelOpeners implements Chooser {
   async theme(): Promise<void> {
     const { ThemePicker } = await import('../panels/pickers.ts')
     const { appearance, onTheme } = this.#options
-    const before = appearance.name
-    const change = (name: typeof before): void => {
+    let chosen = appearance.name
+    const change = (name: typeof chosen): void => {
       appearance.change(name)
       onTheme()
     }
     const panel = new ThemePicker({
       theme: appearance.theme,
-      current: before,
+      current: chosen,
       onPreview: change,
       onChoose: (name) => {
-        change(name)
+        chosen = name
         this.close()
         void this.#options.actions.remember({ theme: name })
       },
-      onClose: () => {
-        change(before)
-        this.close()
-      },
+      onClose: this.close,
     })
-    this.#open(panel)
+    this.#open(panel, { onClosed: () => change(chosen) })
   }
 
   async history(): Promise<void> {
@@ -168,9 +168,9 @@ export class PanelOpeners implements Chooser {
   readonly ask = async <Value>({ title, intro, choices }: Question<Value>): Promise<Value | undefined> => {
     const { ChoicePanel } = await import('../panels/choice-panel.ts')
     const answer = Promise.withResolvers<Value | undefined>()
-    const settle = (value?: Value): void => {
-      this.close()
+    const settle = (value: Value): void => {
       answer.resolve(value)
+      this.close()
     }
     const panel = new ChoicePanel<Value>({
       theme: this.#options.appearance.theme,
@@ -178,9 +178,9 @@ export class PanelOpeners implements Chooser {
       intro,
       choices,
       onChoose: settle,
-      onClose: settle,
+      onClose: this.close,
     })
-    this.#open(panel)
+    this.#open(panel, { onClosed: () => answer.resolve(undefined) })
     return answer.promise
   }
 
@@ -188,12 +188,13 @@ export class PanelOpeners implements Chooser {
   readonly askSecret: AskSecret = async ({ title, intro }) => {
     const { SecretPanel } = await import('../panels/secret-panel.ts')
     const answer = Promise.withResolvers<string | undefined>()
-    const settle = (secret?: string): void => {
-      this.close()
+    const settle = (secret: string): void => {
       answer.resolve(secret)
+      this.close()
     }
     const { theme } = this.#options.appearance
-    this.#open(new SecretPanel({ theme, title, intro, onSubmit: settle, onClose: settle }))
+    const panel = new SecretPanel({ theme, title, intro, onSubmit: settle, onClose: this.close })
+    this.#open(panel, { onClosed: () => answer.resolve(undefined) })
     return answer.promise
   }
 
@@ -211,12 +212,13 @@ export class PanelOpeners implements Chooser {
         return true
       },
       onChange,
-      onClose: () => {
-        scrolling.endFind()
-        this.close()
-      },
+      onClose: this.close,
     })
-    this.#open(panel)
+    const onClosed = (): void => {
+      panel.close()
+      scrolling.endFind()
+    }
+    this.#open(panel, { onClosed })
   }
 
   async palette(): Promise<void> {
@@ -264,11 +266,12 @@ export class PanelOpeners implements Chooser {
 
   #context(): OpenerContext {
     const onGo = (entryId: string): Promise<void> => this.#options.rewinding().goTo(entryId)
-    return { ...this.#options, onGo, open: (panel, follow) => this.#open(panel, follow), close: this.close }
+    const open: OpenerContext['open'] = (panel, listeners) => this.#open(panel, listeners)
+    return { ...this.#options, folder: listedFolder(this.#options), onGo, open, close: this.close }
   }
 
-  #open(panel: Panel, follow?: () => void): void {
-    this.#options.panels.choose(panel, follow)
+  #open(panel: Panel, listeners?: PanelListeners): void {
+    this.#options.panels.choose(panel, listeners)
     this.#options.onChange()
   }
 }

@@ -12,15 +12,14 @@ export interface OpenerContext {
   actions: SessionActions
   remarks: Remarks
   appearance: Appearance
-  /** The working folder. */
-  cwd: string
+  /** The folder whose sessions are listed first; undefined for those of all folders. */
+  folder: string | undefined
   /** Scrolls to an entry of the session. */
   onShowEntry: (entryId: string) => void
   /** Goes back to an entry: in the conversation, the files or both. */
   onGo: (entryId: string) => Promise<void>
   onChange: () => void
-  /** `follow` is called after each change of the session. */
-  open: (panel: Panel, follow?: () => void) => void
+  open: (panel: Panel, listeners?: PanelListeners) => void
   close: () => void
 }
 
@@ -32,10 +31,17 @@ export interface Panel extends Component, Focusable {
   readonly isFullScreen?: boolean
 }
 
+export interface PanelListeners {
+  /** Called after each change of the session, to update the panel. */
+  follow?: () => void
+  /** Called when the panel is gone, however: it was answered, the user closed it, or another one replaced it. */
+  onClosed?: () => void
+}
+
 /** One panel at a time: requests of the session take precedence over panels that the user opened. */
 export class PanelPlace {
   #chosen: Panel | undefined
-  #follow: () => void = () => undefined
+  #listeners: PanelListeners = {}
   #asked: Panel | undefined
 
   get current(): Panel | undefined {
@@ -47,14 +53,15 @@ export class PanelPlace {
   }
 
   follow(): void {
-    if (this.#chosen) this.#follow()
+    this.#listeners.follow?.()
   }
 
-  /** `follow` is called after each change of the session, to update the panel. */
-  choose(panel: Panel | undefined, follow: () => void = () => undefined): void {
+  choose(panel: Panel | undefined, listeners: PanelListeners = {}): void {
+    const { onClosed } = this.#listeners
     this.#chosen = panel
-    this.#follow = follow
+    this.#listeners = listeners
     if (panel) panel.focused = true
+    onClosed?.()
   }
 
   ask(panel: Panel | undefined): void {

@@ -29,5 +29,5 @@ export async function openQueuePanel({
     onDelivery: (id, delivery) => change('queue.edit', { id, delivery }),
     onClose: close,
   })
-  open(panel, () => panel.update(queueOf(handle)))
+  open(panel, { follow: () => panel.update(queueOf(handle)) })
 }

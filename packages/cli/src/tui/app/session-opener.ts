@@ -5,9 +5,9 @@ import type { OpenerContext } from './panel-place.ts'
 const listed = 500
 
 export async function openSessionPicker(context: OpenerContext): Promise<void> {
-  const { source, session, actions, remarks, appearance, cwd, open, close, onChange } = context
+  const { source, session, actions, remarks, appearance, folder, open, close, onChange } = context
   let sessions: readonly SessionInfo[] = []
-  let scope: SessionScope = 'folder'
+  let scope: SessionScope = folder === undefined ? 'all' : 'folder'
   let isLoading = true
   let found: { text: string; hits: readonly SearchHit[] } | undefined
   const data = (): SessionPickerData => ({ sessions, scope, isLoading, ...(found && { found }) })
@@ -20,7 +20,10 @@ export async function openSessionPicker(context: OpenerContext): Promise<void> {
     refresh()
     const wanted = scope
     await actions.attempt('Loading sessions', async () => {
-      const read = await source.list({ limit: listed, ...(wanted === 'folder' && { cwd }) })
+      const read = await source.list({
+        limit: listed,
+        ...(wanted === 'folder' && folder !== undefined && { cwd: folder }),
+      })
       if (wanted === scope) sessions = read
     })
     isLoading = false
@@ -56,13 +59,12 @@ export async function openSessionPicker(context: OpenerContext): Promise<void> {
     onArchive: (id) => change('Archiving', () => source.archive(id)),
     onDelete: (id) => change('Deleting', () => source.delete(id)),
     onClose: () => {
-      panel.close()
       close()
       if (session.handle) return
       const isTrue = { while: () => session.handle === undefined }
       remarks.say('No session is open. Type a message to start one, or /sessions to choose.', isTrue)
     },
   })
-  open(panel)
+  open(panel, { onClosed: () => panel.close() })
   await load()
 }

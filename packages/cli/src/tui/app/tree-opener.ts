@@ -57,7 +57,7 @@ export async function openTreePanel(context: OpenerContext & { isWanted: () => b
           onChange()
         })
     }
-    if (context.isWanted()) open(panel, follow)
+    if (context.isWanted()) open(panel, { follow })
   })
 }
 

@@ -55,7 +55,8 @@ export function assembleCore(
   const actions = new SessionActions({ source, session, remarks, activities, writes, remember })
   const interrupts = new Interrupts({ now, actions, remarks, life })
   const keep = imageKeeper({ session, source, activities, whenOpen: life.whenOpen })
-  const [history, images] = [new History(options.historyFile), new Images({ cwd, home, env: options.env, keep })]
+  const history = new History(options.historyFile)
+  const images = new Images({ cwd: () => session.localFolder ?? cwd, home, env: options.env, keep })
   const core = { now, session, remarks, activities, life, actions, writes, interrupts, history, images }
   return { ...core, enterKey: { steers: false } }
 }

@@ -1,5 +1,5 @@
 import type { SessionChange, SessionHandle } from '@tapetree/client'
-import type { OpenedSession, SessionAccess } from '../../session-source.ts'
+import type { OpenedSession, SessionAccess, SessionSource } from '../../session-source.ts'
 
 /** The session that is shown. Another one replaces it only once it is open, so the screen is never empty. */
 export class CurrentSession {
@@ -84,6 +84,18 @@ export class CurrentSession {
     this.#unsubscribe()
     await this.#opened?.handle.close()
   }
+}
+
+interface ListPlace {
+  source: Pick<SessionSource, 'jobs'>
+  session: Pick<CurrentSession, 'cwd'>
+  /** On this machine. */
+  cwd: string
+}
+
+/** The folder whose sessions are listed first; undefined for those of all folders. A server does not have the folders of this machine. */
+export function listedFolder({ source, session, cwd }: ListPlace): string | undefined {
+  return source.jobs.isRemote ? session.cwd : cwd
 }
 
 const closedReasons = {

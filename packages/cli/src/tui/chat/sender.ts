@@ -25,6 +25,8 @@ export interface SenderOptions {
   showsQueue?: boolean
   /** A message was sent to the model, or a command to a shell. */
   onSend?: () => void
+  /** `unacknowledged` has changed. */
+  onUnacknowledged?: () => void
 }
 
 export type Way = 'enter' | 'steer'
@@ -32,9 +34,15 @@ export type Way = 'enter' | 'steer'
 /** Dispatches a typed message: a slash command, a shell command, or a prompt. Never loses its text. */
 export class Sender {
   readonly #options: SenderOptions
+  readonly #unacknowledged = new Set<{ text: string }>()
 
   constructor(options: SenderOptions) {
     this.#options = options
+  }
+
+  /** Messages without an answer, oldest first. They are lost if the process ends now. */
+  get unacknowledged(): string[] {
+    return [...this.#unacknowledged].map(({ text }) => text)
   }
 
   readonly send = (text: string, way: Way = 'enter'): void => {
@@ -56,21 +64,35 @@ export class Sender {
     if (reading.type === 'command') return commands.run(reading.name, reading.words)
     if (reading.type === 'unknown') return this.#giveBack(text, reading.reason)
     onSend?.()
+    const message = { text }
+    this.#unacknowledged.add(message)
+    this.#options.onUnacknowledged?.()
     try {
-      await this.#deliver(text, way)
+      await this.#deliver(message, way)
     } catch (error) {
       this.#giveBack(text, error instanceof Error ? error.message : String(error))
+    } finally {
+      this.#acknowledged(message)
     }
   }
 
-  async #deliver(text: string, way: Way): Promise<void> {
+  #acknowledged(message: { text: string }): void {
+    if (this.#unacknowledged.delete(message)) this.#options.onUnacknowledged?.()
+  }
+
+  async #deliver(message: { text: string }, way: Way): Promise<void> {
+    const { text } = message
     const { session, actions, activities, life } = this.#options
     if (!session.handle) await activities.track('Waiting for the session', life.whenOpen())
     const { handle } = session
     if (!handle || !session.takesMessages)
       return this.#giveBack(text, `Not sent: ${session.obstacle}.`, { while: () => !session.takesMessages })
     const [, marks, command] = /^(!!?)\s*(\S[\s\S]*)$/.exec(text) ?? []
-    if (command !== undefined) return actions.runCommand(handle, command, { isPrivate: marks === '!!' })
+    if (command !== undefined) {
+      // Its answer comes at its end, and a command that has started is no draft.
+      this.#acknowledged(message)
+      return actions.runCommand(handle, command, { isPrivate: marks === '!!' })
+    }
     this.#sayOutcome(await activities.track('Sending', this.#prompt(handle, text, way)), handle)
   }
 

@@ -32,19 +32,20 @@ const recent = 200
 /** Actions on the current session, and switching to others. A refused action shows why and changes nothing. */
 export class SessionActions {
   readonly #options: SessionActionsOptions
-  #commandsAtWork = 0
+  /** The handles on which commands typed here run, one for each command. */
+  readonly #commands = new Set<{ handle: SessionHandle }>()
 
   constructor(options: SessionActionsOptions) {
     this.#options = options
   }
 
-  /** Whether a run, or a command typed here, can be stopped. */
+  /** Whether a run of the shown session, or a command typed there, can be stopped. */
   get isAtWork(): boolean {
     return this.runsCommand || this.#options.session.isBusy
   }
 
   get runsCommand(): boolean {
-    return this.#commandsAtWork > 0
+    return [...this.#commands].some(({ handle }) => handle === this.#options.session.handle)
   }
 
   async cancel(): Promise<void> {
@@ -52,15 +53,27 @@ export class SessionActions {
     await this.#with('Stopping', (handle) => (this.runsCommand ? handle.run('cancel', {}) : handle.abort()))
   }
 
-  /** A shell command of the user; `isPrivate` hides it from the model. Resolves when it is done, and rejects if it is refused. */
-  async runCommand(handle: SessionHandle, command: string, { isPrivate }: { isPrivate: boolean }): Promise<void> {
-    this.#commandsAtWork++
+  /**
+   * A shell command of the user; `isPrivate` hides it from the model. Resolves when it is done or when the user leaves its session, and
+   * rejects if it is refused.
+   */
+  async runCommand(handle: SessionHandle, text: string, { isPrivate }: { isPrivate: boolean }): Promise<void> {
+    const command = { handle }
+    this.#commands.add(command)
     try {
-      const work = handle.run('bash', { command, ...(isPrivate && { exclude_from_context: true }) })
+      const work = handle.run('bash', { command: text, ...(isPrivate && { exclude_from_context: true }) })
       await this.#options.activities.track('Running your command', work)
+    } catch (error) {
+      if (!this.#hasLeft(handle)) throw error
     } finally {
-      this.#commandsAtWork--
+      this.#commands.delete(command)
     }
+  }
+
+  #hasLeft(handle: SessionHandle): boolean {
+    const { status } = handle
+    const isClosed = status.type === 'closed' && status.reason === 'closed'
+    return isClosed || handle !== this.#options.session.handle
   }
 
   async retry(): Promise<void> {

@@ -4,6 +4,7 @@ import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
+import { keys, startChat } from '../testing/chat-driver.ts'
 import { DraftFile } from './draft-file.ts'
 
 async function temporary(): Promise<string> {
@@ -36,4 +37,35 @@ test('a draft of a process that is gone comes back once, in its folder, and thos
   draft.keep('')
   draft.flush()
   expect(existsSync(join(folder, `${process.pid}.json`))).toBe(false)
+})
+
+test('a draft that an earlier process with this id left comes back', async () => {
+  const folder = await temporary()
+  const earlier = new DraftFile({ folder, cwd: '/work' })
+  earlier.keep('unsent')
+  earlier.flush()
+  for (const _start of [1, 2]) expect(new DraftFile({ folder, cwd: '/work' }).take()).toBe('unsent')
+})
+
+test('a message that was never acknowledged is a draft in the next chat', async () => {
+  const historyFile = join(await temporary(), 'history.jsonl')
+  const leaving = new AbortController()
+  const { terminal, handle, ended } = startChat({ historyFile, signal: leaving.signal })
+  handle.reply = () => new Promise(() => undefined)
+  await terminal.waitFor('Enter sends')
+  terminal.type('on its way')
+  terminal.press(keys.enter)
+  terminal.type('half a thought')
+  await terminal.waitFor('half a thought')
+  leaving.abort()
+  await ended
+  {
+    await using next = startChat({ historyFile })
+    await next.terminal.waitFor(/on its way\s+half a thought/)
+    next.terminal.press(keys.enter)
+    await next.terminal.waitFor((screen) => !screen.includes('half a thought'))
+  }
+  await using last = startChat({ historyFile })
+  await last.terminal.waitFor('Enter sends')
+  expect(last.terminal.screen().join()).not.toContain('half a thought')
 })

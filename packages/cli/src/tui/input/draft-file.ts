@@ -14,8 +14,8 @@ const writeAfterMs = 300
 const longest = 1_000_000
 
 /**
- * Keeps the text of the composer in a file that only its owner can read, so that it survives the death of the process. Each process has its
- * own file; the next chat in the same folder takes over the newest one of a process that is gone.
+ * Keeps text that was typed but not received in a file that only its owner can read, so that it survives the death of the process. Each
+ * process has its own file; the next chat in the same folder takes over the newest one of a process that is gone.
  */
 export class DraftFile {
   readonly #options: DraftFileOptions
@@ -31,12 +31,14 @@ export class DraftFile {
     const { folder, cwd } = this.#options
     if (folder === undefined) return ''
     const left = namesIn(folder).flatMap((name) => readDraft(join(folder, name)) ?? [])
-    const own = left.filter((draft) => draft.cwd === cwd && !isAlive(draft.pid))
+    // In a container, an earlier process had the same id.
+    const isLeft = (pid: number): boolean => pid === process.pid || !isAlive(pid)
+    const own = left.filter((draft) => draft.cwd === cwd && isLeft(draft.pid))
     const newest = own.toSorted((one, other) => one.writtenAt - other.writtenAt).at(-1)
     if (!newest) return ''
     this.keep(newest.text)
     this.flush()
-    for (const { file } of own) rmSync(file, { force: true })
+    for (const { file, pid } of own) if (pid !== process.pid) rmSync(file, { force: true })
     return newest.text
   }
 

@@ -3,6 +3,7 @@ import { spawn } from 'node:child_process'
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { lendTerminal } from '../../util/lend-terminal.ts'
 import type { Composer } from './composer.ts'
 
 interface ExternalEditorOptions {
@@ -33,7 +34,7 @@ async function editOutside(text: string, { command, cwd, env }: ExternalEditorOp
   try {
     const file = join(folder, 'message.md')
     await writeFile(file, text, { mode: 0o600 })
-    await runEditor(command, file, { cwd, env })
+    await lendTerminal(() => runEditor(command, file, { cwd, env }))
     const edited = await readFile(file, 'utf8')
     return edited.replace(/\n$/, '')
   } finally {
@@ -43,8 +44,9 @@ async function editOutside(text: string, { command, cwd, env }: ExternalEditorOp
 
 function runEditor(command: string, file: string, options: Omit<ExternalEditorOptions, 'command'>): Promise<void> {
   const { promise, resolve, reject } = Promise.withResolvers<void>()
-  // The command may have arguments, as in git; the file is an argument and never part of the script.
-  const child = spawn('/bin/sh', ['-c', `${command} "$1"`, 'sh', file], {
+  // The command may have arguments, as in git; the file is an argument and never part of the script. The trap keeps the shell alive if the
+  // editor survives an interrupt.
+  const child = spawn('/bin/sh', ['-c', `trap : INT; ${command} "$1"`, 'sh', file], {
     cwd: options.cwd,
     env: { ...options.env },
     stdio: 'inherit',

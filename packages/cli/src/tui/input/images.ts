@@ -15,7 +15,8 @@ const mediaTypes: Record<string, string> = {
 const maxBytes = 20 * 1024 * 1024
 
 export interface ImagesOptions {
-  cwd: string
+  /** The folder on this machine that paths are relative to. */
+  cwd: () => string
   home: string
   env: NodeJS.ProcessEnv
   /** Stores an image in the session and returns its id. */
@@ -88,7 +89,7 @@ function pathIn(pasted: string, { cwd, home }: Pick<ImagesOptions, 'cwd' | 'home
   if (line.startsWith('file://')) return fileOf(line)
   const bare = /^(['"]).*\1$/.test(line) ? line.slice(1, -1) : line.replaceAll(/\\(.)/g, '$1')
   const path = bare.startsWith('~/') ? join(home, bare.slice(2)) : bare
-  return isAbsolute(path) ? path : join(cwd, path)
+  return isAbsolute(path) ? path : join(cwd(), path)
 }
 
 function fileOf(url: string): string | undefined {

@@ -34,11 +34,14 @@ export class FindPanel extends FramedPanel {
     this.#field = new TextField({ theme: options.theme })
   }
 
+  /** Ends a search that is still loading. */
+  close(): void {
+    this.#search++
+  }
+
   handleInput(data: string): void {
-    if (matchesKey(data, 'escape')) {
-      this.#search++
-      this.#options.onClose()
-    } else if (matchesKey(data, 'enter') || matchesKey(data, 'ctrl+f')) void this.#find()
+    if (matchesKey(data, 'escape')) this.#options.onClose()
+    else if (matchesKey(data, 'enter') || matchesKey(data, 'ctrl+f')) void this.#find()
     else if (this.#field.handleInput(data)) {
       this.#search++
       this.#result = ''

@@ -4,7 +4,7 @@ import { counted } from '../../text/amounts.ts'
 import { harmlessLine } from '../../text/harmless.ts'
 import { modeMeanings, permissionModes, type SessionSource } from '../../session-source.ts'
 import { plainItem } from '../views/plain-item.ts'
-import type { CurrentSession } from '../chat/current-session.ts'
+import { listedFolder, type CurrentSession } from '../chat/current-session.ts'
 import type { Remarks } from '../chat/remarks.ts'
 import type { SessionActions } from '../chat/session-actions.ts'
 import type { Question } from '../chat/rewinding.ts'
@@ -75,10 +75,11 @@ export class NumberedLists implements Chooser {
   }
 
   async sessions(): Promise<void> {
-    const { source, actions, cwd } = this.#options
-    const sessions = await source.list({ cwd, limit: offered })
+    const { source, actions } = this.#options
+    const folder = listedFolder(this.#options)
+    const sessions = await source.list({ ...(folder !== undefined && { cwd: folder }), limit: offered })
     this.#offer(
-      'Sessions of this folder, newest first:',
+      folder === undefined ? 'Sessions, newest first:' : 'Sessions of this folder, newest first:',
       sessions.map(({ id, name, firstText = '' }) => ({
         label: name || firstText.slice(0, 100) || id,
         take: () => void actions.open(id),

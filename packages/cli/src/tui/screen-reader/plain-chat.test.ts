@@ -26,6 +26,23 @@ test('lines are only added: the author comes first, and the cursor never moves b
   expect(terminal.written).not.toContain('\u001b')
 })
 
+test('a key that is released does nothing in the chat for a screen reader', async () => {
+  await using chat = startChat({ look })
+  const { terminal } = chat
+  await terminal.waitFor('Type a message')
+  // As terminals with the Kitty keyboard protocol report it.
+  terminal.press('\u001b[97u')
+  terminal.press('\u001b[97;1:3u')
+  await terminal.waitFor('> a')
+  terminal.press('\u001b[99;5u')
+  terminal.press('\u001b[99;5:3u')
+  await terminal.waitFor('Press Ctrl-C again to quit.')
+  terminal.press('\u001b[98u')
+  terminal.press('\u001b[98;1:3u')
+  await terminal.waitFor('> b')
+  expect(terminal.screen().join('\n')).not.toMatch(/aa|bb/)
+})
+
 test('a permission is a numbered choice, and an invalid number asks again', async () => {
   await using chat = startChat({ look })
   const { terminal, handle } = chat

@@ -1,4 +1,4 @@
-import { matchesKey, type Terminal } from '@earendil-works/pi-tui'
+import { isKeyRelease, matchesKey, type Terminal } from '@earendil-works/pi-tui'
 import type { SessionChange, SessionHandle } from '@tapetree/client'
 import { harmlessLine } from '../../text/harmless.ts'
 import type { ChatEnd, ChatOptions } from '../chat-options.ts'
@@ -130,6 +130,8 @@ export class PlainChat {
   }
 
   #key(data: string): void {
+    // Terminals with the Kitty keyboard protocol report releases too.
+    if (isKeyRelease(data)) return undefined
     const { actions, life, remarks } = this.#core
     if (matchesKey(data, 'ctrl+c')) return this.#interrupt()
     if (matchesKey(data, 'ctrl+z')) return this.#options.suspend?.()

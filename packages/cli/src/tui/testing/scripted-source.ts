@@ -1,4 +1,4 @@
-import type { SearchHit, SessionInfo } from '@tapetree/session'
+import type { SearchHit, SessionInfo, SessionQuery } from '@tapetree/session'
 import type { Comparison } from '@tapetree/session/screen'
 import type { TreeNode } from '@tapetree/session/view'
 import type { BackgroundJob, OfferedModel, OpenedSession, SessionAccess, SessionSource } from '../../session-source.ts'
@@ -40,8 +40,8 @@ export class ScriptedSource implements SessionSource {
     return this.opened(`fork-of-${sessionId}`)
   }
 
-  async list(): Promise<SessionInfo[]> {
-    return this.sessions
+  async list({ cwd }: SessionQuery = {}): Promise<SessionInfo[]> {
+    return this.sessions.filter((session) => cwd === undefined || session.cwd === undefined || session.cwd === cwd)
   }
 
   async rename(sessionId: string, name: string): Promise<void> {
