@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { roles } from './operation-roles.ts'
+import { FileDocument } from './shared-document.ts'
 import { TokenStore } from './token-store.ts'
 
 let folder: string
@@ -12,7 +13,10 @@ beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), 'tokens-'))
   file = join(folder, 'deep', 'tokens.json')
 })
-afterEach(() => rm(folder, { recursive: true, force: true }))
+afterEach(async () => {
+  vi.restoreAllMocks()
+  await rm(folder, { recursive: true, force: true })
+})
 
 describe('a token file', () => {
   test('is created on the first start, with one token of role drive that is returned once', async () => {
@@ -222,6 +226,8 @@ describe('a token that another one creates', () => {
 })
 
 describe('stores of several processes over one file', () => {
+  const tokensUnreadable = expect.objectContaining({ status: 503, type: 'tokens-unreadable' }) as unknown
+
   test('see at once what another has created or revoked, and notify listeners', async () => {
     const [one, two] = [await TokenStore.open({ file }), await TokenStore.open({ file })]
     const { token, record } = await one.create({ tenant: 'a', role: 'view' })
@@ -262,15 +268,36 @@ describe('stores of several processes over one file', () => {
     const store = await TokenStore.open({ file })
     const token = store.takeFirstToken() ?? ''
     const text = await readFile(file, 'utf8')
+    const told: string[] = []
+    store.onRevoked((id) => told.push(id))
     await writeFile(file, text.slice(0, -20))
-    expect(store.verify(token)).toBeUndefined()
+    expect(() => store.verify(token)).toThrow(expect.objectContaining({ problem: tokensUnreadable }))
     await expect(store.create({ tenant: 'a', role: 'view' })).rejects.toThrow('is not a valid token file')
     await writeFile(file, text)
     expect(store.verify(token)).toBeDefined()
+    expect(told).toEqual([])
     await rm(file)
     expect(store.verify(token)).toBeUndefined()
     expect(store.list('default')).toEqual([])
   })
+
+  test.each(['version', 'content'] as const)(
+    'admit tokens again by themselves after the %s of the file could not be read once, and nothing was revoked',
+    async (method) => {
+      const store = await TokenStore.open({ file })
+      const token = store.takeFirstToken() ?? ''
+      const told: string[] = []
+      store.onRevoked((id) => told.push(id))
+      const other = await TokenStore.open({ file })
+      const { token: second } = await other.create({ tenant: 'a', role: 'view' })
+      vi.spyOn(FileDocument.prototype, method).mockImplementationOnce(() => {
+        throw Object.assign(new Error('too many open files'), { code: 'EMFILE' })
+      })
+      expect(() => store.verify(token)).toThrow(expect.objectContaining({ problem: tokensUnreadable }))
+      for (const each of [token, second]) expect(store.verify(each)).toBeDefined()
+      expect(told).toEqual([])
+    },
+  )
 
   test('remove temporary files of a process that died during a write', async () => {
     const store = await TokenStore.open({ file })

@@ -54,6 +54,8 @@ export class TokenStore {
   #tokens = new Map<string, StoredToken>()
   /** The version of the file that was read. */
   #version: string | undefined
+  /** False after a failed read: `#tokens` may be outdated. */
+  #isReadable = true
   /** Tokens revoked by this process. They stay revoked even if the file could not be written. */
   readonly #revoked = new Set<string>()
   readonly #listeners = new Listeners<string>(emitWarning)
@@ -88,10 +90,11 @@ export class TokenStore {
 
   /**
    * The record of a token; undefined if it is unknown, was revoked by any process or has expired, or if this is
-   * true of the token that created it.
+   * true of the token that created it. Throws `tokens-unreadable` while the file cannot be read.
    */
   verify(token: string): TokenRecord | undefined {
     this.refresh()
+    if (!this.#isReadable) throw unreadable()
     const [, id = '', secret = ''] = tokenPattern.exec(token) ?? []
     const stored = this.#tokens.get(id)
     // An unknown id takes as long as a known one.
@@ -171,20 +174,25 @@ export class TokenStore {
   }
 
   /**
-   * Reads the file again if another process changed it; otherwise costs one `stat`. A missing or broken file
-   * has no tokens.
+   * Reads the file again if another process changed it; otherwise costs one `stat`. A missing file has no tokens. If it is
+   * broken or cannot be read, no token is accepted, none counts as revoked, and the next call tries again.
    */
   refresh(): void {
+    try {
+      this.#read()
+      this.#isReadable = true
+    } catch {
+      this.#isReadable = false
+    }
+  }
+
+  #read(): void {
     // Read before the content: a later change is read the next time.
     const version = this.#file.version()
     if (version === this.#version) return
+    const text = this.#file.content()
+    const tokens = text === undefined ? [] : parseTokens(this.#file.name, text)
     this.#version = version
-    let tokens: StoredToken[] = []
-    try {
-      tokens = parseTokens(this.#file.name, this.#file.content() ?? '')
-    } catch {
-      // If the tokens cannot be read, none is accepted.
-    }
     this.#take(new Map(tokens.map((token) => [token.id, token])))
   }
 
@@ -269,6 +277,12 @@ export class TokenStore {
 }
 
 export const defaultTenant = 'default'
+
+function unreadable(): RequestProblem {
+  return new RequestProblem(503, 'tokens-unreadable', 'The server cannot read its tokens at the moment. Try again.', {
+    retry_after_ms: 1000,
+  })
+}
 
 const tokenPattern = /^tapetree_([0-9a-f]{16})_([A-Za-z0-9_-]{43})$/
 /** How many tokens may derive from each other in a row; every lookup follows them. */

@@ -71,6 +71,27 @@ const files = {
   '.agents/skills/plant/SKILL.md': '---\nname: plant\ndescription: Plants trees.\n---\nDig first.',
 }
 
+test('a session whose creation was cut off after its header gets its workspace and model when the request is repeated', async () => {
+  const store = memoryStore()
+  const cause = { cmd: 'key', client: 'rest', token: 'test', digest: 'a'.repeat(32) }
+  const header = { id: 'k-1', cwd: '/', cause }
+  await (await store.create(header)).close()
+  const workspace = { hostId: 'host-1', hostName: 'laptop', name: 'project', folder: '/project', platform: 'linux' }
+  const wanted = { ...header, workspace, model: { provider: 'fake', modelId: 'one' } }
+  const other = { ...wanted, model: { provider: 'fake', modelId: 'two' }, cause: { ...cause, digest: 'b'.repeat(32) } }
+  for (const options of [other, wanted, wanted]) {
+    await expect(createCodingSession(store, options)).rejects.toMatchObject({ code: 'session-exists' })
+  }
+  await using session = await store.open('k-1')
+  const types: (string | undefined)[] = []
+  for await (const line of session.lines()) {
+    if (line.type === 'line') types.push(/"type":"(\w+)"/.exec(line.text)?.[1])
+  }
+  expect(types).toEqual(['session', 'writer', 'workspace', 'model_change'])
+  expect(session.workspace).toMatchObject(workspace)
+  expect((await session.getModelChoice()).model).toMatchObject(wanted.model)
+})
+
 describe('a coding agent behind a server', () => {
   test("works in the folder of its session, with the user's settings", async () => {
     const { provider, sessions, cwd } = await place()

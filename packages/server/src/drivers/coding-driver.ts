@@ -2,14 +2,15 @@ import { openCodingAgent, type CodingAgent, type CodingAgentOptions } from '@tap
 import { RegistryError } from '@tapetree/agent/models'
 import { foreignApi, type ForeignPlace } from '@tapetree/agent/foreign'
 import { RemoteWorkspace, type WorkspaceReference } from '@tapetree/agent/tool-host'
-import { SessionError, type SessionStore } from '@tapetree/session'
+import { SessionError, type Session, type SessionStore } from '@tapetree/session'
 import { stat } from 'node:fs/promises'
 import { AcpAgent } from '../acp/acp-agent.ts'
 import { findAgent, ownAgent } from '../acp/known-agents.ts'
 import { AgentDriver } from './agent-driver.ts'
 import type { WorkspaceSource } from '../tool-hosts/tool-hosts.ts'
-import { serverOwner, type SessionDriver, type SlashCommand } from '../live/driver.ts'
+import { localUser, serverOwner, type SessionDriver, type SlashCommand } from '../live/driver.ts'
 import type { NewSession } from '../live/live-sessions.ts'
+import { isEffectOf } from '../live/sent-command.ts'
 import { RequestProblem } from '../util/problem-error.ts'
 
 export interface CodingDriverOptions extends Omit<
@@ -124,15 +125,37 @@ async function requireFolder(folder: string): Promise<void> {
   )
 }
 
-/** Creates a session that `openCodingDriver` opens later. */
+/**
+ * Creates a session that `openCodingDriver` opens later. If the same request created it before, completes it before it rejects
+ * with `session-exists`: that process may have died after the first line.
+ */
 export async function createCodingSession(store: SessionStore, options: NewSession): Promise<string> {
-  const { model, agent, workspace, ...header } = options
+  const { model: _model, agent, workspace, ...header } = options
   if (workspace && agent !== undefined && agent !== ownAgent) throw agentOnServer(agent)
-  await using session = await store.create(header)
-  if (workspace) await session.append({ type: 'workspace', workspace })
+  try {
+    await using session = await store.create(header)
+    await addMissing(session, options)
+    return session.id
+  } catch (error) {
+    if (error instanceof SessionError && error.code === 'session-exists') await completeEarlier(store, options)
+    throw error
+  }
+}
+
+async function completeEarlier(store: SessionStore, options: NewSession): Promise<void> {
+  const { id, cause } = options
+  if (id === undefined || cause?.digest === undefined) return
+  await using session = await store.open(id)
+  const isUsed = session.readOnlyReason !== undefined || session.info.messageCount > 0
+  const { token = localUser, digest } = cause
+  if (!isUsed && (await isEffectOf(session, 1, { token, digest }))) await addMissing(session, options)
+}
+
+async function addMissing(session: Session, { model, agent, workspace }: NewSession): Promise<void> {
+  if (workspace && !session.workspace) await session.append({ type: 'workspace', workspace })
+  if ((await session.getModelChoice()).model) return
   if (agent !== undefined && agent !== ownAgent) await session.appendModelChange(foreignApi, agent)
   else if (model) await session.appendModelChange(model.provider, model.modelId)
-  return session.id
 }
 
 /** In lookup order. */

@@ -115,6 +115,7 @@ export class Routes {
       return problemAnswer(context, problem)
     })
     this.app.notFound((context) => this.#noHandler(context))
+    this.app.use(cancelUnsent)
   }
 
   add<Config extends RouteConfig & { operationId: string }>(
@@ -204,6 +205,12 @@ export function undeclaredRoutes({ app, declared }: Pick<Routes, 'app' | 'declar
     .filter(({ method, path }) => !(method === 'ALL' && path === '/*'))
     .map(({ method, path }) => `${method} ${path.replaceAll(/:(\w+)(\{[^}]*\})?/g, '{$1}')}`)
   return [...new Set(served)].filter((route) => !known.has(route))
+}
+
+/** The framework drops the body of a response to HEAD without canceling it, which would leave its source open. */
+const cancelUnsent: MiddlewareHandler = async (context, next) => {
+  await next()
+  if (context.req.method === 'HEAD') await context.res.body?.cancel()
 }
 
 /** The longest prompt has a million characters, each of which may take six bytes as JSON. */

@@ -1,13 +1,14 @@
 import { newId, type Session } from '@tapetree/session'
 import { fromDisk, type DiskLine, type Line } from '@tapetree/session/format'
 import type { Problem } from '@tapetree/client'
-import type { Ack, Operation } from '@tapetree/client/protocol'
+import { checkCommand, type Ack, type Operation } from '@tapetree/client/protocol'
 import type { Context } from 'hono'
 import { z, type ZodType } from 'zod'
 import { checkRole, mayDo } from '../auth/operation-roles.ts'
 import type { LiveSession } from '../live/live-session.ts'
 import { RequestProblem } from '../util/problem-error.ts'
 import type { AppEnv } from './app.ts'
+import { changedMeanwhile, namesTag } from './responses.ts'
 
 const id = z.string().regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/)
 
@@ -50,6 +51,53 @@ export async function perform(context: Context<AppEnv>, live: LiveSession, reque
   const ack = await live.perform(commandId, clientOf(context), frame)
   if (ack.error) throw errorOf(ack.error)
   return ack as Done
+}
+
+/**
+ * Runs the commands of one request. None runs if one is malformed or needs a larger role, or if the current ETag does not
+ * match: the tag covers one state of the log, and the first command is rejected if that is no longer the newest one.
+ */
+export async function performAll(
+  context: Context<AppEnv>,
+  live: LiveSession,
+  {
+    commands,
+    ifMatch,
+    currentTag,
+  }: { commands: readonly CommandRequest[]; ifMatch: string | undefined; currentTag: () => string | Promise<string> },
+): Promise<void> {
+  for (const { op, args } of commands) {
+    checkRole(context.get('caller'), { op, args }, live)
+    const checked = checkCommand(op, args)
+    if (!checked.ok) throw new RequestProblem(422, 'invalid-command', checked.message)
+  }
+  const [first, ...rest] = commands
+  // The request took effect before, and changed what it had to match.
+  const isDone = commands.some((command) => wasDone(context, live.session, command))
+  if (first && (ifMatch === undefined || isDone)) await perform(context, live, first)
+  else if (first && ifMatch !== undefined) await performIfMatch(context, live, { first, ifMatch, currentTag })
+  for (const command of rest) await perform(context, live, command)
+}
+
+async function performIfMatch(
+  context: Context<AppEnv>,
+  live: LiveSession,
+  {
+    first,
+    ifMatch,
+    currentTag,
+  }: { first: CommandRequest; ifMatch: string; currentTag: () => string | Promise<string> },
+): Promise<void> {
+  for (;;) {
+    const { seq } = live.session.head
+    const etag = await currentTag()
+    if (!namesTag(ifMatch, etag)) throw changedMeanwhile(etag)
+    try {
+      return void (await perform(context, live, { ...first, ifHead: seq }))
+    } catch (error) {
+      if (!(error instanceof RequestProblem && error.problem.type === 'head-moved')) throw error
+    }
+  }
 }
 
 /** The first command has the key of the request itself, so that another request with this key conflicts with it. */

@@ -54,6 +54,17 @@ test('the sender of a queued message pays for the run that delivers it', async (
   expect([spending.spentBy('driver'), spending.spentBy('queuer')]).toEqual([1, 2])
 })
 
+test('a run that the server resumes is still paid by the token that started it', async () => {
+  const { store, spending } = start()
+  const session = await store.create({ cwd: '/' })
+  await session.appendMessage('user', [text('a')], by('driver'))
+  const resumed = { runId: 'r-2', leafId: session.leafId ?? '', resumes: 'r-1' }
+  await session.append({ type: 'run_start', runStart: resumed }, { cause: { cmd: 'x', client: 'server' } })
+  await answer(session, 1)
+  await spending.refresh()
+  expect(spending.spentBy('driver')).toBe(1)
+})
+
 test('subagents count for the session that they work for', async () => {
   const { store, spending } = start()
   const parent = await store.create({ cwd: '/' })

@@ -125,7 +125,8 @@ function followPayer({ type, cause, message, submission, run_start: run }: LineW
   if (submission?.action === 'add' && submission.id !== undefined) log.queued.set(submission.id, cause?.token)
   if (type !== 'message' && type !== 'run_start' && type !== 'compaction' && type !== 'branch_summary') return
   const queuedId = message?.submission_id ?? run?.submission_id
-  if (cause) log.payer = cause.token
+  // The server only continues what others began.
+  if (cause && cause.client !== 'server') log.payer = cause.token
   else if (queuedId !== undefined && log.queued.has(queuedId)) {
     log.payer = log.queued.get(queuedId)
     log.queued.delete(queuedId)
@@ -133,7 +134,7 @@ function followPayer({ type, cause, message, submission, run_start: run }: LineW
 }
 
 type LineWithCost = DiskLine & {
-  cause?: { token?: string }
+  cause?: { client?: string; token?: string }
   message?: { submission_id?: string; usage?: { cost?: number } }
   submission?: { action?: string; id?: string }
   run_start?: { submission_id?: string }

@@ -96,6 +96,15 @@ test('a connection holds a limited number of open requests, and answers the othe
   expect(await answer(socket)).toMatchObject({ result: {} })
 })
 
+test('a request with the id of an open one is rejected, and the open one is answered', async () => {
+  const socket = await dial(await start())
+  socket.send(request(1, 'never'))
+  socket.send(request(1, 'echo'))
+  expect(await answer(socket)).toMatchObject({ id: null, error: { message: expect.stringContaining('open') } })
+  socket.send(request(2, 'echo', { text: 'hi' }))
+  expect(await answer(socket)).toMatchObject({ id: 2, result: { text: 'hi' } })
+})
+
 test('messages that are not handled stay with the sender', async () => {
   const release = Promise.withResolvers<void>()
   const handled: unknown[] = []

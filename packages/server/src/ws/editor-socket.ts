@@ -79,6 +79,9 @@ export class EditorSocket {
       return this.#refuse(null, { code: -32_600, message: 'A frame is one JSON-RPC message, which is an object.' })
     const { id, method } = message
     if (method !== undefined && id !== undefined) {
+      // Without the id: the sender would take it for the response to the open request.
+      if (this.#open.has(id))
+        return this.#refuse(null, { code: -32_600, message: 'Another request with this id is open.' })
       if (this.#open.size >= maxOpenRequests)
         return this.#refuse(id, { code: -32_000, message: `More than ${maxOpenRequests} requests are open.` })
       this.#open.add(id)

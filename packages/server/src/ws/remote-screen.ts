@@ -88,7 +88,7 @@ export class RemoteScreen {
         return
       case 'attaching':
         this.#state.early.push(frame)
-        return
+        return this.#paceReading()
       case 'attached':
         this.#answer(frame, this.#state)
         return
@@ -116,7 +116,7 @@ export class RemoteScreen {
         const state = { type: 'attached', live, connection } as const
         this.#state = state
         for (const frame of early) if (!this.#hasLeft()) this.#answer(frame, state)
-        return
+        return this.#paceReading()
       }
       throw new RequestProblem(503, 'session-busy', 'The session was closed repeatedly during the attach. Try again.')
     } catch (error) {
@@ -125,8 +125,9 @@ export class RemoteScreen {
   }
 
   #refuse(error: unknown): void {
-    const { status, title } = problemOf(error)
-    const isGone = status === 404 || status === 400
+    const { type, title } = problemOf(error)
+    // Clients discard their unsent commands when a session is gone. Anything else may be missing for a time only.
+    const isGone = type === 'session-not-found' || type === 'invalid-id'
     const data = isGone ? { reason: title } : { reason: title, retry_after_ms: 1000 }
     this.#sink.send(Buffer.from(JSON.stringify({ type: isGone ? 'gone' : 'bye', data })))
     this.close(isGone ? closeCodes.gone : closeCodes.restart, title)
@@ -187,10 +188,11 @@ export class RemoteScreen {
     this.#paceReading()
   }
 
-  /** Pauses reading while the client takes no answers, which bounds the buffer. */
+  /** Pauses reading while the client takes no answers or many frames wait, which bounds the buffers. */
   #paceReading(): void {
     const { socket } = this.#options
-    if (this.#sink.isFull || this.#underWay >= maxUnderWay) socket.pause()
+    const waiting = this.#state.type === 'attaching' ? this.#state.early.length : this.#underWay
+    if (this.#sink.isFull || waiting >= maxUnderWay) socket.pause()
     else if (socket.isPaused) socket.resume()
   }
 

@@ -1,5 +1,6 @@
 import { closeCodes, limits, type ServerFrame } from '@tapetree/client/protocol'
 import { FakeClock, script } from '@tapetree/agent/testing'
+import { memoryStore, type CreateOptions } from '@tapetree/session'
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { join } from 'node:path'
@@ -7,7 +8,8 @@ import { afterEach, describe, expect, test, vi } from 'vitest'
 import { WebSocket, type RawData } from 'ws'
 import { TestServer } from '../testing/running-server.ts'
 import { scriptedSessions } from '../testing/scripted-sessions.ts'
-import type { LiveSessions } from '../live/live-sessions.ts'
+import { LiveSessions } from '../live/live-sessions.ts'
+import { RequestProblem } from '../util/problem-error.ts'
 
 const cleanUps: (() => unknown)[] = []
 afterEach(async () => {
@@ -149,6 +151,26 @@ describe('a WebSocket', () => {
     expect(ear.heard[0]).toMatchObject({ type: 'attached' })
   })
 
+  test('reads no more than the most commands under way before it is attached', async () => {
+    const sessions = scriptedSessions()
+    const opened = Promise.withResolvers<void>()
+    const get = sessions.get.bind(sessions)
+    sessions.get = async (sessionId) => {
+      await opened.promise
+      return get(sessionId)
+    }
+    const { server, id } = await start(() => ({ sessions }))
+    const ear = new Ear(server.dial(id, await server.token('drive')))
+    await once(ear.socket, 'open')
+    ear.say('attach', { client: { id: 'hasty' } })
+    const paused = vi.spyOn(WebSocket.prototype, 'pause')
+    cleanUps.push(() => paused.mockRestore())
+    for (let n = 0; n < 100; n++) ear.say('cmd', { id: `c-${n}`, op: 'rename', args: { name: 'x' } })
+    await vi.waitFor(() => expect(paused).toHaveBeenCalled())
+    opened.resolve()
+    await vi.waitFor(() => expect(ear.heard.filter(({ type }) => type === 'ack')).toHaveLength(100))
+  })
+
   test('is admitted by cookie from our own page, and over the Unix socket without credentials', async () => {
     const { server, id } = await start((folder) => ({ unixSocket: join(folder, 'door') }))
     const { url, address } = server.server
@@ -240,6 +262,20 @@ describe('a WebSocket is rejected', () => {
       expect(await ear.closed).toMatchObject({ code: closeCodes.gone })
       expect(ear.heard).toMatchObject([{ type: 'gone' }])
     }
+  })
+
+  test('for a time only, if the folder of the session does not exist', async () => {
+    const missing = new RequestProblem(404, 'folder-not-found', 'The folder does not exist.')
+    const { server, id } = await start(() => {
+      const store = memoryStore()
+      const create = async (options: CreateOptions): Promise<string> => (await store.create(options)).id
+      return { sessions: new LiveSessions({ store, create, openDriver: () => Promise.reject(missing) }) }
+    })
+    const ear = new Ear(server.dial(id, await server.token('drive')))
+    await once(ear.socket, 'open')
+    ear.say('attach', { client: { id: 'x' } })
+    expect(await ear.closed).toMatchObject({ code: closeCodes.restart })
+    expect(ear.heard).toMatchObject([{ type: 'bye', data: { reason: 'Folder not found' } }])
   })
 
   test('that is another upgrade, or at another path', async () => {

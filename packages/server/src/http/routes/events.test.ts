@@ -1,7 +1,11 @@
 import { serve, type ServerType } from '@hono/node-server'
 import { FakeClock, script } from '@tapetree/agent/testing'
+import { nodeFilePort, openFileStore } from '@tapetree/session/stores/file'
 import { afterEach, describe, expect, test, vi } from 'vitest'
+import { mkdtemp, rm } from 'node:fs/promises'
 import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { TestApi, type TestApiOptions } from '../testing/test-api.ts'
 
 const cleanUps: (() => Promise<unknown>)[] = []
@@ -127,6 +131,39 @@ describe('a page of events', () => {
     expect(await clock.skip()).toBe(20_000)
     expect(await body(inVain)).toMatchObject({ events: [] })
   })
+})
+
+test('HEAD of the events and of an export leaves no file open', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'tapetree-head-'))
+  cleanUps.push(() => rm(folder, { recursive: true }))
+  const real = nodeFilePort()
+  const open = new Set<number>()
+  const opening = (fd: number): number => {
+    open.add(fd)
+    return fd
+  }
+  const close = (fd: number): void => {
+    open.delete(fd)
+    real.close(fd)
+  }
+  const openRead = (path: string): number => opening(real.openRead(path))
+  const openAppend = (path: string): number => opening(real.openAppend(path))
+  const api = start({ store: openFileStore({ folder, port: { ...real, openRead, openAppend, close } }) })
+  const path = await api.session()
+  await vi.waitFor(() => expect([...open]).toEqual([]))
+  const headers = { accept: 'application/x-ndjson' }
+  for (const each of [`${path}/events`, `${path}/export`]) {
+    expect((await api.request(each, { method: 'HEAD', headers })).status).toBe(200)
+  }
+  await vi.waitFor(() => expect([...open]).toEqual([]))
+})
+
+test('HEAD of a stream of events leaves no client attached', async () => {
+  const api = start()
+  const path = await api.session()
+  expect((await api.request(`${path}/events/stream`, { method: 'HEAD' })).status).toBe(200)
+  const live = await api.sessions.get(path.slice(14))
+  await vi.waitFor(() => expect(live.connections.size).toBe(0))
 })
 
 describe('a stream of events', () => {

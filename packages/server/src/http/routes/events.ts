@@ -122,6 +122,8 @@ async function streamLines(sessions: ReachableSessions, sessionId: string, query
     },
     async cancel() {
       await lines.return(undefined)
+      // A generator that never ran does not close it.
+      await session.close()
     },
   })
   return new Response(stream, { headers: { 'content-type': ndjson, 'cache-control': 'no-store' } })

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import type { Session } from '@tapetree/session'
+import { SessionError, type Session } from '@tapetree/session'
 import type { LiveSession } from '../../live/live-session.ts'
 import type { ReachableSessions } from '../../live/reachable-sessions.ts'
 
@@ -23,4 +23,15 @@ export async function readSession<T>(
   if (live) return read(live.session, live)
   await using session = await sessions.store.open(sessionId, { readOnly: true })
   return await read(session, undefined)
+}
+
+/**
+ * Closes a session that is about to be moved or erased; its clients are told that it is gone. Rejects with `session-owned` if
+ * another process writes it: then it stays, and so do its clients.
+ */
+export async function releaseToMove(sessions: ReachableSessions, sessionId: string): Promise<void> {
+  const live = await sessions.peek(sessionId)
+  const owner = live?.isWatched ? await live.session.currentOwner() : undefined
+  if (owner) throw new SessionError('session-owned', owner.reason)
+  await sessions.release(sessionId)
 }

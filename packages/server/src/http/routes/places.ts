@@ -3,7 +3,7 @@ import { SessionError } from '@tapetree/session'
 import { z } from 'zod'
 import type { ReachableSessions } from '../../live/reachable-sessions.ts'
 import type { Routes } from '../app.ts'
-import { readSession, sessionParameter } from './parameters.ts'
+import { readSession, releaseToMove, sessionParameter } from './parameters.ts'
 import { json } from '../responses.ts'
 
 const packType = 'application/vnd.tapetree.pack'
@@ -26,7 +26,7 @@ export function addPlaces(routes: Routes): void {
         if (live?.driver.isBusy)
           throw new SessionError('session-busy', `Session ${session.id} is running. Cancel the run first.`)
       })
-      await sessions.release(id)
+      await releaseToMove(sessions, id)
       await sessions.store.archive(id)
       sessions.changed(id)
       return context.json({ id, place: 'archive' as const }, 200)

@@ -120,6 +120,30 @@ describe('the queue', () => {
     await vi.waitFor(async () => expect(await body(api.get(`${path}/queue`))).toMatchObject({ count: 0 }))
   })
 
+  test('changes nothing if one part of a change needs a larger role', async () => {
+    const { api, path } = await busy()
+    await add(api, path, 'one')
+    const { id } = await add(api, path, 'two')
+    const before = await body(api.get(`${path}/queue`))
+    const { messages } = before as unknown as { messages: Added[] }
+    const changes = { before_id: messages[0]?.id, message: 'TWO', delivery: 'steer' }
+    expect(await body(api.patch(`${path}/queue/${id}`, changes, { role: 'queue' }))).toMatchObject({ status: 403 })
+    expect(await body(api.get(`${path}/queue`))).toEqual(before)
+  })
+
+  test('changed by two clients with the same ETag takes the change of one of them', async () => {
+    const { api, path } = await busy()
+    const png = Uint8Array.from(Buffer.from('89504e470d0a1a0a', 'hex'))
+    const stored = await api.post(`${path}/images`, png, { headers: { 'content-type': 'image/png' } })
+    const { id: image } = await body<{ id: string }>(stored)
+    const at = `${path}/queue/${(await add(api, path, 'one')).id}`
+    const headers = { 'if-match': (await api.get(at)).headers.get('etag') ?? '' }
+    // An image is looked up before the change is made.
+    const changes = [{ image_ids: [image] }, { message: 'ONE' }]
+    const answers = await Promise.all(changes.map((change) => api.patch(at, change, { headers })))
+    expect(answers.map(({ status }) => status)).toEqual([200, 412])
+  })
+
   test('rejects an empty message before it is queued', async () => {
     const { api, path } = await busy()
     expect(await body(api.post(`${path}/queue`, { message: ' ' }))).toMatchObject({ status: 422, type: 'empty-prompt' })

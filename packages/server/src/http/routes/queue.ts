@@ -10,8 +10,8 @@ import { SessionError, type Session, type WaitingMessage } from '@tapetree/sessi
 import { z } from 'zod'
 import { operationAccess } from '../../auth/operation-roles.ts'
 import type { Routes } from '../app.ts'
-import { commandHeaders, partsOf, perform, wasDone, resultOf, type CommandRequest } from '../command.ts'
-import { changedMeanwhile, etagOf, namesTag, json, jsonBody } from '../responses.ts'
+import { commandHeaders, partsOf, perform, performAll, wasDone, resultOf, type CommandRequest } from '../command.ts'
+import { etagOf, json, jsonBody } from '../responses.ts'
 import { readSession, messageParameters, sessionParameter } from './parameters.ts'
 
 const patchHeaders = commandHeaders.extend({ 'if-match': z.string().max(1000).optional() })
@@ -122,16 +122,13 @@ export function addQueue(routes: Routes): void {
       const live = await context.get('sessions').get(id)
       const { 'if-match': ifMatch } = context.req.valid('header')
       const commands = changesOf(messageId, context.req.valid('json'))
-      const isDone = commands.some((command) => wasDone(context, live.session, command))
-      // Nothing is awaited between this check and the first command, so the message cannot change in between.
-      if (!isDone) {
-        const { etag } = find(live.session, messageId)
-        if (ifMatch !== undefined && !namesTag(ifMatch, etag)) throw changedMeanwhile(etag)
-      }
-      for (const command of commands) await perform(context, live, command)
+      const currentTag = (): string => find(live.session, messageId).etag
+      // Rejects if it is not queued.
+      if (!commands.some((command) => wasDone(context, live.session, command))) currentTag()
+      await performAll(context, live, { commands, ifMatch, currentTag })
       const left = followUps(live.session).find((message) => message.id === messageId)
       if (!left) return context.body(null, 204)
-      return context.json(bodyOf(left), 200, { etag: find(live.session, messageId).etag })
+      return context.json(bodyOf(left), 200, { etag: currentTag() })
     },
   )
 }

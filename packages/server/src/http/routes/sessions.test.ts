@@ -1,4 +1,5 @@
 import { script } from '@tapetree/agent/testing'
+import { openFileStore } from '@tapetree/session/stores/file'
 import { mkdir, mkdtemp, rm, symlink } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -117,6 +118,24 @@ describe('a session', () => {
     expect(await body(api.get(path))).toMatchObject({ message_count: 2 })
   })
 
+  test.each([
+    ['archived', (api: TestApi, path: string) => api.post(`${path}/archive`)],
+    ['deleted', (api: TestApi, path: string) => api.delete(path)],
+    ['erased', (api: TestApi, path: string) => api.delete(`${path}?erase=true`)],
+  ])('is not %s while another process writes it, and its clients stay connected', async (_, move) => {
+    const folder = await mkdtemp(join(tmpdir(), 'tapetree-owned-'))
+    cleanUps.push(() => rm(folder, { recursive: true }))
+    // Each store stands for a process.
+    const owning = openFileStore({ folder })
+    cleanUps.push(() => owning.close())
+    const api = start({ store: openFileStore({ folder }) })
+    const { id } = await owning.create({ cwd: '/' })
+    const live = await api.sessions.get(id)
+    const refused = await move(api, `/api/sessions/${id}`)
+    expect([refused.status, await body(refused)]).toMatchObject([409, { type: 'session-owned' }])
+    expect([live.isWatched, live.isClosed]).toEqual([true, false])
+  })
+
   test('that runs is stopped when it is deleted', async () => {
     const go = Promise.withResolvers<void>()
     const api = start({
@@ -217,6 +236,15 @@ describe('a patch', () => {
     expect(await body(api.get(path))).toMatchObject({ head, name: 'new' })
   })
 
+  test('of which one part needs a larger role changes nothing', async () => {
+    const api = start()
+    const path = await api.session({ name: 'before' })
+    const { head } = await body<{ head: unknown }>(api.get(path))
+    const refused = await api.patch(path, { name: 'after', mode: 'plan' }, { role: 'queue' })
+    expect([refused.status, await body(refused)]).toMatchObject([403, { type: 'role-too-small', needs: 'drive' }])
+    expect(await body(api.get(path))).toMatchObject({ name: 'before', head })
+  })
+
   test('needs the role of its change', async () => {
     const api = start()
     const path = await api.session()
@@ -231,6 +259,16 @@ describe('a patch', () => {
 })
 
 describe('a fork', () => {
+  test('that is requested again with its key keeps the name it was given since', async () => {
+    const api = start()
+    const path = await api.session()
+    const fork = (): Promise<Response> =>
+      api.post(`${path}/fork`, { name: 'first' }, { headers: { 'idempotency-key': 'fork-2' } })
+    const { id } = await body<{ id: string }>(fork())
+    expect((await api.patch(`/api/sessions/${id}`, { name: 'second' })).status).toBe(200)
+    expect(await body(fork())).toMatchObject({ id, name: 'second' })
+  })
+
   test('has the path to an entry, or all entries, and is created once for each key', async () => {
     const api = start({ script: script().text('one').step().text('two') })
     const path = await api.session({ prompt: 'a' })

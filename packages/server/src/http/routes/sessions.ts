@@ -32,13 +32,14 @@ import {
   commandIdOf,
   partsOf,
   perform,
+  performAll,
   wasDone,
   resultOf,
   type CommandRequest,
 } from '../command.ts'
-import { changedMeanwhile, namesTag, json, jsonBody } from '../responses.ts'
+import { json, jsonBody } from '../responses.ts'
 import { folderInside, rootsFor } from '../bodies/list-files.ts'
-import { readSession, sessionParameter } from './parameters.ts'
+import { readSession, releaseToMove, sessionParameter } from './parameters.ts'
 import { detailsOf, summaryOf, type TaggedDetails } from '../bodies/session-body.ts'
 
 const patchHeaders = commandHeaders.extend({ 'if-match': z.string().max(1000).optional() })
@@ -159,7 +160,7 @@ export function addSessions(routes: Routes, parts: ApiParts): void {
       if (context.req.valid('query').erase === 'true') return context.json(await eraseSession(sessions, id), 200)
       // Only existing sessions are released, and only active ones are moved.
       await readSession(sessions, id, () => undefined)
-      await sessions.release(id)
+      await releaseToMove(sessions, id)
       await sessions.store.delete(id)
       sessions.changed(id)
       return context.body(null, 204)
@@ -348,7 +349,8 @@ async function rename(context: Context<AppEnv>, sessionId: string, name: string)
   await using session = await store.open(sessionId)
   const cmd = commandIdOf(context)
   const cause = cmd === undefined ? {} : { cause: { cmd, client: clientOf(context) } }
-  if (session.name !== name) await session.appendSessionInfo(name, cause)
+  // A repeated request must not undo a later change of the name.
+  if (!wasDone(context, session)) await session.appendSessionInfo(name, cause)
 }
 
 type Patch = z.infer<typeof patchSessionSchema>
@@ -371,36 +373,14 @@ async function patch(
   live: LiveSession,
   { commands, ifMatch, parts }: { commands: CommandRequest[]; ifMatch: string | undefined; parts: ApiParts },
 ): Promise<TaggedDetails> {
-  const [first, ...rest] = commands
-  if (first) await performIfMatch(context, live, { command: first, ifMatch })
-  for (const command of rest) await perform(context, live, command)
+  const currentTag = async (): Promise<string> => (await detailsOf(live.session, live, undefined)).etag
+  await performAll(context, live, { commands, ifMatch, currentTag })
   return detailsFor(context, parts)(live.session, live)
-}
-
-/** The tag covers one state of the log, and the command is rejected if that is no longer the newest one. */
-async function performIfMatch(
-  context: Context<AppEnv>,
-  live: LiveSession,
-  { command, ifMatch }: { command: CommandRequest; ifMatch: string | undefined },
-): Promise<void> {
-  if (ifMatch === undefined) return void (await perform(context, live, command))
-  // The command took effect before, and changed what it had to match.
-  if (wasDone(context, live.session, command)) return void (await perform(context, live, command))
-  for (;;) {
-    const { seq } = live.session.head
-    const { etag } = await detailsOf(live.session, live, undefined)
-    if (!namesTag(ifMatch, etag)) throw changedMeanwhile(etag)
-    try {
-      return void (await perform(context, live, { ...command, ifHead: seq }))
-    } catch (error) {
-      if (!(error instanceof RequestProblem && error.problem.type === 'head-moved')) throw error
-    }
-  }
 }
 
 /** Works in any place. Background commands of the session are stopped, unless another process writes it. */
 async function eraseSession(sessions: ReachableSessions, id: string): Promise<ErasedSession> {
-  await sessions.release(id)
+  await releaseToMove(sessions, id)
   const folder = await folderToErase(sessions.store, id)
   if (folder !== undefined) await new Jobs().stopAll(folder)
   const { forks } = await sessions.store.erase(id)
