@@ -12,10 +12,11 @@ import { diagnosticsTool } from '../language-servers/diagnostics-tool.ts'
 import { EditDiagnostics } from '../language-servers/edit-diagnostics.ts'
 import type { LanguageServers } from '../language-servers/language-servers.ts'
 import { FakeClock } from '../testing/fake-clock.ts'
+import type { RunEnd } from '../run/run-settings.ts'
 import { AgentSession } from './agent-session.ts'
 import type { AgentSessionOptions } from './agent-session-options.ts'
 import { onlyModel } from './model-choice.ts'
-import { Subagents } from './subagents.ts'
+import { Subagents, type Subagent } from './subagents.ts'
 
 const cleanUps: (() => unknown)[] = []
 afterEach(async () => {
@@ -195,6 +196,31 @@ describe('a subagent', () => {
     opened[1]?.end(new Error('third is over'))
     await expect(thirdWork).rejects.toThrow('third is over')
     expect(opened.map(({ sessionId }) => sessionId)).toEqual([first, third])
+  })
+
+  test('whose parent is stopped while it begins does not work on', async () => {
+    const store = memoryStore()
+    const parent = await store.create()
+    const stopping = new AbortController()
+    const done = Promise.withResolvers<RunEnd>()
+    let isRunning = false
+    const open = async ({ sessionId }: { sessionId: string }): Promise<Subagent> => ({
+      session: await store.open(sessionId),
+      resume: async () => undefined,
+      prompt: async () => {
+        stopping.abort()
+        isRunning = true
+        return { type: 'started', run: { id: 'r', done: done.promise } }
+      },
+      setName: async () => undefined,
+      // Before the run, there is nothing to stop.
+      abort: async () => void (isRunning && done.resolve({ runId: 'r', outcome: 'aborted' })),
+      suspend: async () => undefined,
+      close: async () => undefined,
+    })
+    const subagents = new Subagents({ store, parent, cwd: '/', open, tools: () => [], gate: allowAll })
+    const work = subagents.work(newId(), { description: 'wander', prompt: 'wander' }, stopping.signal)
+    expect(await work).toMatchObject({ end: { outcome: 'aborted' } })
   })
 
   test('can be steered and aborted while it works', async () => {

@@ -136,14 +136,20 @@ async function begin(child: Subagent, { prompt, description }: Task, signal: Abo
   const { session } = child
   // Its parent was resumed, so the permission to resume exists.
   const resumed = await child.resume({ byPerson: true })
-  if (resumed) return resumed.done
+  if (resumed) return endOf(resumed, child, signal)
   const { messages } = await session.getContext()
   // It had finished, but its parent had not recorded the result.
   if (messages.some(({ message }) => message.role === 'user')) return lastEnd(session)
   if (session.name === '') await child.setName(description)
   const outcome = await child.prompt(prompt, { expandTemplates: false, whenBusy: 'reject', source: 'task' })
   if (outcome.type !== 'started') throw new SessionError('session-busy', 'The subagent is busy.')
-  return outcome.run.done
+  return endOf(outcome.run, child, signal)
+}
+
+async function endOf({ done }: Run, child: Subagent, { aborted, reason }: AbortSignal): Promise<RunEnd> {
+  // A stop before the run began had nothing to stop.
+  if (aborted && !(reason instanceof SessionSuspended)) await child.abort()
+  return done
 }
 
 async function lastEnd(session: Session): Promise<RunEnd> {

@@ -5,7 +5,7 @@ import { Repetition, Spending, type Spent } from './limits.ts'
 import { openDraft, type Draft } from './draft.ts'
 import type { Model } from '../models/model.ts'
 import { imagesOf } from '../prompt/images.ts'
-import type { Tool } from '../tools/tool.ts'
+import { SessionSuspended, type Tool } from '../tools/tool.ts'
 import type { RunDeps } from './run-deps.ts'
 
 interface OpenRunOptions {
@@ -39,6 +39,8 @@ export class OpenRun {
   /** The parent of the next entry of this run. */
   head: string | null
   turn = 0
+  /** The owner is closing and leaves the run to be resumed: no call starts. */
+  isLeft = false
   /** The system prompt in force, if this run has looked at it. */
   systemPrompt: string | undefined
   /** A compaction freed too little or was cancelled: none is tried again before the context overflows. */
@@ -88,11 +90,12 @@ export class OpenRun {
     const id = draft.id ?? newId()
     const parentId = this.head
     this.head = id
-    await session.append({ ...draft, id }, { ...context, parentId })
+    await this.#stored(session.append({ ...draft, id }, { ...context, parentId }), parentId)
   }
 
   /** Resolves when all lines are durable. They are stored together, and each entry follows the one before it. */
   async appendAll(drafts: readonly CausedDraft[]): Promise<void> {
+    const before = this.head
     const placed = drafts.map(({ draft, cause }) => {
       const caused = cause && { cause }
       if (lineKind(draft.type) !== 'node') return { draft, context: { ...caused } }
@@ -100,7 +103,7 @@ export class OpenRun {
       this.head = id
       return { draft: { ...draft, id }, context: { parentId, ...caused } }
     })
-    await this.deps.session.appendAll(placed)
+    await this.#stored(this.deps.session.appendAll(placed), before)
   }
 
   async deliver(message: WaitingMessage): Promise<void> {
@@ -122,6 +125,12 @@ export class OpenRun {
     })
   }
 
+  /** Call before an effect: throws if the run was stopped, or `SessionSuspended` if it is left to be resumed. */
+  throwIfStopped(): void {
+    if (this.isLeft) throw new SessionSuspended()
+    this.signal.throwIfAborted()
+  }
+
   /** Counts a request or a call. Throws `RunStopped` if a limit leaves no room for it. */
   spend(next: 'request' | 'call'): void {
     this.#repetition.check()
@@ -141,6 +150,17 @@ export class OpenRun {
     this.model = model
     await this.append({ type: 'model_change', modelChange: { provider: model.provider, modelId: model.id } })
     return true
+  }
+
+  /** Waits for entries up to the head. If they are refused, the next entry follows the one before them. */
+  async #stored(entries: Promise<unknown>, before: string | null): Promise<void> {
+    const { head } = this
+    try {
+      await entries
+    } catch (error) {
+      if (this.head === head) this.head = before
+      throw error
+    }
   }
 
   /** An answered call has no more questions. A question from before a crash may still be pending. */
@@ -175,6 +195,8 @@ export class OpenRun {
 export interface CurrentRun {
   /** Set before the run appends anything: entries from outside must follow its head. */
   open?: OpenRun
+  /** Resolves when entries from outside are stored. A new run follows them. */
+  appended?: () => Promise<void>
   /** Called when `run_start` is durable, for each run. */
   begun?: (runId: string) => void
 }

@@ -58,10 +58,9 @@ export class RunSlot {
     const { signal } = occupant.controller
     const { promise: begun, resolve } = Promise.withResolvers<string>()
     occupant.current.begun = resolve
+    occupant.current.appended = () => this.#shared.appended()
     const done = this.#hold(occupant, async () => {
-      // The run begins behind appends that are not durable yet.
-      const { appends } = this.#shared
-      while (appends.size > 0) await Promise.allSettled(appends)
+      await this.#shared.appended()
       const deps = this.#deps()
       const ownDeps = { ...deps, settings: { ...deps.settings, ...settings } }
       let end = await run(start, ownDeps, signal, occupant.current)
@@ -121,10 +120,9 @@ export class RunSlot {
 
   /** Appends to the head of the open run, or else to the leaf. */
   async append(draft: EntryDraft, cause?: Cause): Promise<void> {
-    const open = this.#shared.occupant?.current.open
-    if (open) return open.append(draft, undefined, cause)
-    const { appends } = this.#shared
-    const appended = this.session.append(draft, cause && { cause })
+    const { appends, occupant } = this.#shared
+    const open = occupant?.current.open
+    const appended = open ? open.append(draft, undefined, cause) : this.session.append(draft, cause && { cause })
     appends.add(appended)
     try {
       await appended
@@ -165,6 +163,7 @@ export class RunSlot {
     this.hasLeft = true
     const own = this.#own
     if (own) own.isSuspended = true
+    if (own?.current.open) own.current.open.isLeft = true
     await own?.over
   }
 
@@ -249,7 +248,7 @@ class Occupant {
 export class SharedSession {
   static readonly #all = new WeakMap<object, SharedSession>()
   occupant: Occupant | undefined
-  /** Appends to the leaf that are not durable yet. A run begins behind them. */
+  /** Entries from outside of runs that are not durable yet. */
   readonly appends = new Set<Promise<unknown>>()
   readonly #id: string
   readonly #owners = new Set<RunSlot>()
@@ -324,6 +323,11 @@ export class SharedSession {
     const done = this.#lock.then(work)
     this.#lock = done.catch(() => undefined)
     return done
+  }
+
+  /** Resolves when entries from outside of runs are durable: a run begins behind them. */
+  async appended(): Promise<void> {
+    while (this.appends.size > 0) await Promise.allSettled(this.appends)
   }
 
   tell(event: AgentEvent): void {

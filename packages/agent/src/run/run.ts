@@ -52,6 +52,7 @@ export async function run(
   await deps.ready?.(signal)
   for (;;) {
     const startedAt = deps.clock.now()
+    if (next.type !== 'delivered') await current.appended?.()
     const open = next.type === 'delivered' ? next.open : openRun(next, deps, signal)
     current.open = open
     // Before the first line: what `begin` appends counts towards `logBytesPerTurn`.
@@ -292,6 +293,7 @@ async function deliverQueued(deps: RunDeps, signal: AbortSignal, current: Curren
   for (;;) {
     const announced = await announceNext(deps, signal)
     if (!announced) return undefined
+    await current.appended?.()
     // Opened after the delay: the model and the tools may have changed meanwhile.
     const open = new OpenRun(deps, { runId: newId(), signal })
     current.open = open

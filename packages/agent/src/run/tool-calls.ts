@@ -1,23 +1,24 @@
 import type { Session, ToolUse } from '@tapetree/session'
 import { askUser, type PermissionRequest, type PermissionResult } from '../permissions/requests.ts'
-import type {
-  Access,
-  Answer,
-  BoxKind,
-  CheckedCall,
-  GateCall,
-  HostTarget,
-  Question,
-  StartDetails,
-  Tool,
-  ToolContext,
-  ToolOutput,
-  Verdict,
+import {
+  SessionSuspended,
+  type Access,
+  type Answer,
+  type BoxKind,
+  type CheckedCall,
+  type GateCall,
+  type HostTarget,
+  type Question,
+  type StartDetails,
+  type Tool,
+  type ToolContext,
+  type ToolOutput,
+  type Verdict,
 } from '../tools/tool.ts'
 import { RunStopped } from './limits.ts'
 import type { OpenRun } from './open-run.ts'
 import { answerCall, outputOf, resultText } from './tool-results.ts'
-import { settledWithin } from '@tapetree/session/util/deadline'
+import { settledWithin, untilAborted } from '@tapetree/session/util/deadline'
 import type { Clock } from '@tapetree/session/util/wait'
 
 const maxSideBySide = 8
@@ -146,13 +147,17 @@ async function startCall(
   open: OpenRun,
   changed: { input?: ToolUse['input'] },
 ): Promise<void> {
-  const { runId } = open
-  await open.deps.files?.beforeCall({ runId, callId: call.id, access: checked.access })
+  const { runId, signal } = open
+  const { files } = open.deps
   let start: StartDetails = {}
   try {
-    start = (await checked.start?.({ ...toolContextOf(open, call, open.signal), ...(box && { box }) })) ?? {}
+    if (files) await untilAborted(files.beforeCall({ runId, callId: call.id, access: checked.access }), signal)
+    open.throwIfStopped()
+    start = (await checked.start?.({ ...toolContextOf(open, call, signal), ...(box && { box }) })) ?? {}
+    open.throwIfStopped()
   } catch (error) {
-    const content = open.signal.aborted ? resultText.aborted : resultText.failed(error)
+    if (error instanceof SessionSuspended) throw error
+    const content = signal.aborted ? resultText.aborted : resultText.failed(error)
     return answerCall(call, { content, isError: true }, open)
   }
   const toolStart = { runId, callId: call.id, name: call.name, ...start, ...changed }
@@ -321,6 +326,8 @@ export async function runWithDeadline(
   try {
     if (!isGivenUp) return await output
   } catch (error) {
+    // The next process waits for it.
+    if (error instanceof SessionSuspended) throw error
     if (first === 'settled' && !signal.aborted) return { content: resultText.failed(error), isError: true }
   }
   return { content: first === 'late' ? resultText.overdue(deadlineMs) : stopped(), isError: true }

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { constants, type BigIntStats } from 'node:fs'
 import {
   chmod,
+  copyFile,
   link,
   lstat,
   mkdir,
@@ -73,11 +74,13 @@ export async function cleanStaging(store: SnapshotStore): Promise<void> {
     for (const path of await filesBelow(old)) {
       const place = join(store.root, path)
       await mkdir(dirname(place), { recursive: true }).catch(() => undefined)
-      const isBack = await link(join(old, path), place).then(
-        () => true,
-        () => false,
-      )
-      if (!isBack) await keepUnknown(store, { restoreId, path, file: join(old, path) })
+      try {
+        await placeWithoutReplacing(join(old, path), place)
+      } catch (error) {
+        // Otherwise the next attempt finds the file here.
+        if (!hasCode(error, 'EEXIST', 'ENOENT', 'ENOTDIR')) throw error
+        await keepUnknown(store, { restoreId, path, file: join(old, path) })
+      }
     }
   }
   await rm(folder, { recursive: true, force: true })
@@ -164,9 +167,7 @@ class Work {
     }
     await this.#options.onStep?.(`place ${path}`)
     try {
-      // Neither replaces what someone has created in the meantime.
-      if (to.mode === 'link') await symlink(await readlink(fresh), folder.place)
-      else await link(fresh, folder.place)
+      await placeWithoutReplacing(fresh, folder.place)
       this.#done(path)
     } catch (error) {
       if (!hasCode(error, 'EEXIST')) throw error
@@ -180,11 +181,7 @@ class Work {
     for (const { path, expected } of this.#moved) {
       const old = join(this.#staging.old, path)
       if (await isVersion(old, expected)) continue
-      const [moved, there] = await Promise.all([
-        lstat(old),
-        lstat(join(this.#staging.root, path)).catch(() => undefined),
-      ])
-      if (!moved.isFile() || moved.ino === there?.ino) continue
+      if (!(await lstat(old)).isFile() || (await isSameFile(old, join(this.#staging.root, path)))) continue
       const { store, restoreId } = this.#options
       this.#result.keptCopies.push({ path, copy: await keepCopy(store, { restoreId, path }, await readFile(old)) })
     }
@@ -216,7 +213,7 @@ class Work {
     if (isSame) return true
     // Saved between the look and the move.
     await this.#options.onStep?.(`return ${path}`)
-    await link(old, place).catch(() => undefined)
+    await placeWithoutReplacing(old, place).catch(() => undefined)
     this.#skip(path)
     return false
   }
@@ -254,14 +251,28 @@ class Work {
     return { place: join(descriptorPath(handle), basename(path)), [Symbol.asyncDispose]: () => handle.close() }
   }
 
+  /** The workspace itself stays, also if it is a folder of a repository. */
   async #removeEmptyFolders(path: string): Promise<void> {
-    for (let folder = dirname(path); folder !== '.'; folder = dirname(folder)) {
+    const { prefix } = this.#options.store
+    for (let folder = dirname(path); folder !== '.' && folder.startsWith(prefix); folder = dirname(folder)) {
       const isRemoved = await rmdir(join(this.#staging.root, folder)).then(
         () => true,
         () => false,
       )
       if (!isRemoved) return
     }
+  }
+}
+
+/** Puts a file or link at a place that is free. Throws `EEXIST` if someone has created something there. */
+async function placeWithoutReplacing(file: string, place: string): Promise<void> {
+  if ((await lstat(file)).isSymbolicLink()) return symlink(await readlink(file), place)
+  try {
+    await link(file, place)
+  } catch (error) {
+    if (hasCode(error, 'EEXIST', 'ENOENT')) throw error
+    // Some file systems have no hard links.
+    await copyFile(file, place, constants.COPYFILE_EXCL)
   }
 }
 
@@ -308,6 +319,13 @@ async function isVersion(place: string, { mode, id }: FileVersion): Promise<bool
   if (mode === 'link') return stats.isSymbolicLink() && blobId(Buffer.from(await readlink(place)), id) === id
   if (!stats.isFile()) return false
   return blobId(await readFile(place), id) === id
+}
+
+/** Whether a file was returned to its place: linked, or copied. */
+async function isSameFile(file: string, place: string): Promise<boolean> {
+  const [moved, there] = await Promise.all([lstat(file), lstat(place).catch(() => undefined)])
+  if (!there?.isFile()) return false
+  return moved.ino === there.ino || (await readFile(file)).equals(await readFile(place))
 }
 
 /** The id that git gives to these bytes, with the hash of another id. */

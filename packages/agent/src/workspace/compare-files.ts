@@ -57,7 +57,7 @@ async function compareTrees({
   diff,
 }: NonNullable<CompareOptions['files']> & { from: string; to: string }): Promise<ComparedFiles> {
   if (from === to) return { changes: [], changedCount: 0, addedLines: 0, removedLines: 0 }
-  const store = await SnapshotStore.open({ folder, storesFolder })
+  const store = await SnapshotStore.open({ folder, storesFolder, isForOldSnapshots: true })
   if (!(await store.has(from)) || !(await store.has(to)))
     return none('The files at one of the two entries are no longer kept.')
   const all = await store.diff(from, to)

@@ -5,6 +5,7 @@ import { withFileLock } from '@tapetree/session/stores/file'
 import { hasCode } from '../tools/tool-problem.ts'
 import { LogNames, logsOf, treesOfSession, type NamedTree, type Names } from './log-names.ts'
 import { ShadowGit, textAt, textOf, writeIfDifferent } from './shadow-git.ts'
+import { withStoreLock } from './store-lock.ts'
 import { keepOnly } from './store-packs.ts'
 
 /** The file snapshots of one workspace. */
@@ -88,7 +89,7 @@ export async function isSnapshotStoreWhole({ path }: SnapshotStoreInfo): Promise
 
 /** Makes the next snapshot read and store every file again. What is stored stays. */
 export async function repairSnapshotStore({ path }: SnapshotStoreInfo): Promise<void> {
-  await withFileLock(join(path, 'store'), async () => {
+  await withStoreLock(join(path, 'store'), async () => {
     for (const tree of await newestTrees(path)) await rm(join(path, `index-${tree}`), { force: true })
   })
 }
@@ -155,8 +156,8 @@ async function collectStore(
   { git, logs, options }: { git: ShadowGit; logs: LogNames; options: CollectOptions },
 ): Promise<CollectedStore> {
   const { maxBytes, now, maxAgeMs } = ruleOf(options)
-  return withFileLock(join(store.path, 'restore'), () =>
-    withFileLock(join(store.path, 'store'), async () => {
+  return withStoreLock(join(store.path, 'restore'), () =>
+    withStoreLock(join(store.path, 'store'), async () => {
       // Under the lock, so that no snapshot is taken whose line is not written yet.
       const { readable, unreadable } = await knownLogs(store.path)
       const names = await logs.read(readable)

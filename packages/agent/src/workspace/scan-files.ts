@@ -45,11 +45,15 @@ export async function scanFiles(options: ScanOptions): Promise<Scan> {
   const scan: Scan = { changes: [], leftOut: [], leftOutCount: 0 }
   const listed = new Map<string, ListedState>()
   for (const { tag, mode, path } of await listFiles(options)) {
+    const isSubmodule = isSeeded && mode === linkedRepository
     if (tag === '?' && path.endsWith('/')) for (const inner of await nestedFiles(git, path)) listed.set(inner, 'new')
     else if (tag === '?') listed.set(path, 'new')
     else if (tag !== 'H') listed.set(path, 'known')
-    else if (isSeeded && mode === linkedRepository) listed.set(path, 'unwanted')
+    else if (isSubmodule) listed.set(path, 'unwanted')
     else if (isSeeded && isSecretPath(join(git.root, path))) listed.set(path, 'known')
+    // Its files are in the first snapshot, so that a later one does not take them for new.
+    if (isSubmodule && (await isFolder(join(git.root, path))))
+      for (const inner of await nestedFiles(git, `${path}/`)) listed.set(inner, 'new')
   }
   const links = new LinkedFolders(git.root)
   for (const [path, state] of listed) {
@@ -97,6 +101,10 @@ async function listFiles({ git, prefix, variables, isSeeded }: ScanOptions): Pro
     if (tag === '?' || !isSeeded) return { tag, path: field.slice(2) }
     return { tag, mode: field.slice(2, 8), path: field.slice(field.indexOf('\t') + 1) }
   })
+}
+
+async function isFolder(path: string): Promise<boolean> {
+  return (await lstat(path).catch(() => undefined))?.isDirectory() ?? false
 }
 
 /** The files of a repository inside of the workspace. Git lists only its folder. */

@@ -51,6 +51,29 @@ test('a folder that is replaced by a link is recorded as a link, and nothing is 
   ])
 })
 
+test('the first snapshot of a repository has the files of its submodules', async () => {
+  await using work = await TestFolder.make({ 'a.txt': 'a', 'sub/b.txt': 'b' })
+  await using stores = await TestFolder.make()
+  const git = (...args: string[]): string =>
+    execFileSync('git', ['-c', 'user.name=A', '-c', 'user.email=a@b', ...args], {
+      cwd: work.path,
+      encoding: 'utf8',
+      stdio: 'pipe',
+    })
+  for (const folder of [work.at('sub'), work.path]) {
+    git('init', '--quiet', folder)
+    git('-C', folder, 'add', '.')
+    git('-C', folder, 'commit', '--quiet', '-m', 'first')
+  }
+  git('update-index', '--add', '--cacheinfo', `160000,${git('rev-parse', 'HEAD').trim()},not-checked-out`)
+  git('commit', '--quiet', '-m', 'second')
+  expect(git('ls-files', '-s', 'sub')).toMatch(/^160000 /)
+  const store = await SnapshotStore.open({ folder: work.path, storesFolder: stores.path })
+  const first = await store.take()
+  expect(await store.paths(first.tree)).toEqual(['a.txt', 'sub/b.txt'])
+  expect((await store.take()).tree).toBe(first.tree)
+})
+
 test('a damaged index is made again', async () => {
   await using work = await TestFolder.make({ 'a.txt': 'a' })
   await using stores = await TestFolder.make()

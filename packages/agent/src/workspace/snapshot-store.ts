@@ -3,7 +3,6 @@ import { existsSync } from 'node:fs'
 import { link, mkdir, readdir, rename, rm, stat, statfs, writeFile } from 'node:fs/promises'
 import { homedir } from 'node:os'
 import { dirname, join, parse, relative, resolve, sep } from 'node:path'
-import { withFileLock } from '@tapetree/session/stores/file'
 import type { Clock } from '@tapetree/session/util/wait'
 import { realPath } from '../permissions/paths/real-path.ts'
 import {
@@ -26,6 +25,7 @@ import {
   textOf,
   writeIfDifferent,
 } from './shadow-git.ts'
+import { withStoreLock } from './store-lock.ts'
 import { keepOnly, packBorrowed, packStore, packTree, removeTemporaryPacks, takePack } from './store-packs.ts'
 
 /** The file versions of one workspace: a git repository of our own, whose working tree is the workspace. */
@@ -36,6 +36,8 @@ export interface SnapshotStoreOptions {
   storesFolder: string
   clock?: Clock
   environment?: Readonly<Record<string, string | undefined>>
+  /** To read and restore what it has: opens it also if there is too little disk space for new snapshots. */
+  isForOldSnapshots?: boolean
 }
 
 export interface Snapshot {
@@ -109,6 +111,7 @@ export class SnapshotStore extends FileVersions {
   /** Throws `SnapshotsOff` if this folder has no snapshots. */
   static async open(options: SnapshotStoreOptions): Promise<SnapshotStore> {
     const { git, prefix, folder } = await placeOf(options)
+    if (!options.isForOldSnapshots) await requireSpace(git.path)
     const store = new SnapshotStore(git, prefix)
     await mkdir(git.path, { recursive: true, mode: 0o700 })
     await git.create()
@@ -121,6 +124,7 @@ export class SnapshotStore extends FileVersions {
   static async whyOff(options: SnapshotStoreOptions): Promise<string | undefined> {
     try {
       await placeOf(options)
+      await requireSpace(options.storesFolder)
       return undefined
     } catch (error) {
       if (error instanceof SnapshotsOff) return error.message
@@ -160,6 +164,11 @@ export class SnapshotStore extends FileVersions {
       await syncFile(index.GIT_INDEX_FILE)
       await rename(index.GIT_INDEX_FILE, join(this.path, `index-${tree}`))
     })
+  }
+
+  /** Throws `SnapshotsOff` if too little disk space is free for new snapshots. */
+  requireSpace(): Promise<void> {
+    return requireSpace(this.path)
   }
 
   /** Records the files as they are now. Changes nothing in the workspace. */
@@ -422,7 +431,7 @@ export class SnapshotStore extends FileVersions {
 
   /** One at a time, here, in other processes and in working copies: nothing is deleted while versions are stored. */
   #alone<T>(work: () => Promise<T>): Promise<T> {
-    const locked = (): Promise<T> => withFileLock(join(this.#git.versions, 'store'), work)
+    const locked = (): Promise<T> => withStoreLock(join(this.#git.versions, 'store'), work)
     const result = this.#last.then(locked, locked)
     this.#last = result.catch(() => undefined)
     return result
@@ -447,7 +456,6 @@ async function placeOf({
   const path = join(storesFolder, storeId({ folder, prefix, ...(repository && { repository }) }))
   const place = { path, root, ...(repository && { repository }), ...(clock && { clock }) }
   const git = new ShadowGit({ ...place, ...(environment && { environment }) })
-  await requireSpace(storesFolder)
   await git.requireGit()
   return { git, prefix, folder }
 }

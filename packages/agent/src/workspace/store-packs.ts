@@ -1,7 +1,7 @@
 import { readdir, rm } from 'node:fs/promises'
 import { basename, join } from 'node:path'
-import { withFileLock } from '@tapetree/session/stores/file'
 import { textOf, type ShadowGit } from './shadow-git.ts'
+import { withStoreLock } from './store-lock.ts'
 
 /** Packs compress well if similar files are compared, which the settings of the store rule out for large ones. */
 const packing = ['-c', 'core.bigFileThreshold=5m', '-c', 'pack.threads=1', 'pack-objects', '-q']
@@ -96,5 +96,5 @@ function packName(git: ShadowGit): string {
 }
 
 function whilePacking<T>(git: ShadowGit, work: () => Promise<T>): Promise<T> {
-  return withFileLock(join(git.path, 'pack'), work)
+  return withStoreLock(join(git.path, 'pack'), work)
 }

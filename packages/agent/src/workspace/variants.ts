@@ -10,6 +10,7 @@ import { blobId } from './apply-restore.ts'
 import { linesOf } from './follow-log.ts'
 import type { ConflictChoice, PlannedFile } from './plan-restore.ts'
 import type { FileChange, FileVersion } from './file-versions.ts'
+import { SnapshotsOff } from './shadow-git.ts'
 import { SnapshotStore, type Snapshot } from './snapshot-store.ts'
 import { fillWorkingCopy, removeWorkingCopy, type CopyPlan } from './working-copy.ts'
 import { RestoreProblem, WorkspaceSnapshots, type PreparedRestore } from './workspace-snapshots.ts'
@@ -217,14 +218,22 @@ export async function resumeChoice(
 export async function removeCopy(session: Session, places: VariantPlaces): Promise<void> {
   const copy = session.workingCopy
   const root = rootOf(places, session.id)
-  const store = copy?.root === root && existsSync(copy.copyOf) ? await storeOf(copy, places) : undefined
+  const store = copy?.root === root && existsSync(copy.copyOf) ? await unlessOff(storeOf(copy, places)) : undefined
   if (copy && copy.outcome === undefined) {
     const hasFiles = store !== undefined && session.lastSnapshot !== undefined && existsSync(copy.folder)
-    const result = hasFiles ? await recordVariant(session, { places, by: 'outside' }) : undefined
+    const result = hasFiles ? await unlessOff(recordVariant(session, { places, by: 'outside' })) : undefined
     const closed: WorkingCopy = { ...copy, outcome: 'discarded', ...(result !== undefined && { result }) }
     await session.append({ type: 'working_copy', workingCopy: closed })
   }
   await removeWorkingCopy(store, root)
+}
+
+/** A copy can be removed although its folder can have no snapshots any more. */
+function unlessOff<T>(work: Promise<T>): Promise<T | undefined> {
+  return work.catch((error: unknown) => {
+    if (error instanceof SnapshotsOff) return undefined
+    throw error
+  })
 }
 
 /** The same for a copy whose session does not exist. */
@@ -254,7 +263,7 @@ async function storeOf(
   { copyOf }: WorkingCopy,
   { storesFolder, clock = systemClock }: VariantPlaces,
 ): Promise<SnapshotStore> {
-  return SnapshotStore.open({ folder: copyOf, storesFolder, clock })
+  return SnapshotStore.open({ folder: copyOf, storesFolder, clock, isForOldSnapshots: true })
 }
 
 function mainSnapshots(

@@ -1,6 +1,8 @@
 import { execFileSync } from 'node:child_process'
 import { chmod, mkdir, readFile, rename, rm, stat, symlink, readlink, writeFile } from 'node:fs/promises'
-import { expect, test } from 'vitest'
+import { join } from 'node:path'
+import { expect, test, vi } from 'vitest'
+import { withFileLock } from '@tapetree/session/stores/file'
 import { memoryStore, text, type Session } from '@tapetree/session'
 import { systemClock, type Clock } from '@tapetree/session/util/wait'
 import type { Access } from '../tools/tool.ts'
@@ -179,6 +181,40 @@ test('a folder that takes long to look through is recorded only at the start and
   clock.stepMs = 10
   await work.say('again')
   await work.call(({ folder }) => folder.write('a.txt', 'three\n'))
+  expect(work.session.lastSnapshot).toMatchObject({ when: 'after', by: 'agent', changed: 1 })
+})
+
+test('a snapshot waits for minutes while another process works on the store', async () => {
+  await using work = await Work.make({ 'a.txt': 'one' })
+  await work.say('go')
+  await work.folder.write('a.txt', 'two')
+  const store = await work.snapshots.store()
+  const realNow = Date.now.bind(Date)
+  let later = 0
+  const clock = vi.spyOn(Date, 'now').mockImplementation(() => realNow() + later)
+  const held = Promise.withResolvers<void>()
+  const holding = withFileLock(join(store.path, 'store'), () => held.promise)
+  const recorded = work.say('more')
+  await vi.waitFor(() => expect(clock.mock.calls.length).toBeGreaterThan(4))
+  later = 2 * 60_000
+  const calls = clock.mock.calls.length
+  await vi.waitFor(() => expect(clock.mock.calls.length).toBeGreaterThan(calls + 4))
+  held.resolve()
+  await Promise.all([holding, recorded])
+  clock.mockRestore()
+  expect(work.session.lastSnapshot).toMatchObject({ when: 'start', by: 'outside', changed: 1 })
+})
+
+test('a store that could not be opened is opened again for the next call', async () => {
+  await using work = await Work.make({ 'a.txt': 'one' })
+  await rm(work.stores.path, { recursive: true })
+  await writeFile(work.stores.path, 'in the way')
+  await work.say('go')
+  expect(work.snapshots.state).toMatchObject({ type: 'on', problem: expect.stringContaining('ENOTDIR') as string })
+  await expect(work.snapshots.prepare(null)).rejects.toThrow('ENOTDIR')
+  await rm(work.stores.path)
+  await work.call(({ folder }) => folder.write('a.txt', 'two'))
+  expect(work.snapshots.state).toEqual({ type: 'on', isSlow: false })
   expect(work.session.lastSnapshot).toMatchObject({ when: 'after', by: 'agent', changed: 1 })
 })
 

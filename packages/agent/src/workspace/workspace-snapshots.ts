@@ -1,6 +1,5 @@
 import { newId, type Cause, type Session } from '@tapetree/session'
 import { settledWithin } from '@tapetree/session/util/deadline'
-import { withFileLock } from '@tapetree/session/stores/file'
 import type { RestoreRecord, SnapshotRecord } from '@tapetree/session/view'
 import type { Clock } from '@tapetree/session/util/wait'
 import { homedir } from 'node:os'
@@ -17,6 +16,7 @@ import type { FileVersion } from './file-versions.ts'
 import { RewindMoves } from './rewind-moves.ts'
 import { SnapshotsOff } from './shadow-git.ts'
 import { SnapshotStore, type Snapshot, type TakeOptions } from './snapshot-store.ts'
+import { withStoreLock } from './store-lock.ts'
 
 export interface WorkspaceSnapshotsOptions {
   session: Session
@@ -179,14 +179,17 @@ export class WorkspaceSnapshots {
   /** The absolute paths of the files that the last snapshot holds. Undefined if there is none. */
   async heldFiles(): Promise<ReadonlySet<string> | undefined> {
     await this.caughtUp()
-    const store = await this.#openOnce()
-    if (!store || this.#lastTree === undefined) return undefined
+    const store = await this.#openOnce().catch(() => undefined)
+    // If nothing is recorded any more, the last snapshot may be old.
+    if (!store || this.#isOff || this.#lastTree === undefined) return undefined
     return new Set((await store.paths(this.#lastTree)).map((path) => join(store.root, path)))
   }
 
   /** The store; throws `SnapshotsOff` with the reason if there are no snapshots. */
   async store(): Promise<SnapshotStore> {
-    const store = await this.#openOnce()
+    const store = await this.#openOnce().catch((error: unknown) => {
+      throw new SnapshotsOff(messageOf(error))
+    })
     if (store) return store
     throw new SnapshotsOff(this.#state.type === 'off' ? this.#state.reason : 'There are no file snapshots.')
   }
@@ -226,7 +229,7 @@ export class WorkspaceSnapshots {
     { leafId, cause }: { leafId?: string | null; cause?: Cause } = {},
   ): Promise<FinishedRestore> {
     const store = await this.#usableStore()
-    return withFileLock(join(store.path, 'restore'), async () => {
+    return withStoreLock(join(store.path, 'restore'), async () => {
       const { session } = this.#options
       const merged = new Map<string, FileVersion>()
       const isTaken = (file: PlannedFile): boolean => {
@@ -278,7 +281,7 @@ export class WorkspaceSnapshots {
     const store = await this.store()
     const open = session.openRestore
     if (!open) throw new RestoreProblem('nothing-to-undo', 'No restore was interrupted.')
-    return withFileLock(join(store.path, 'restore'), async () => {
+    return withStoreLock(join(store.path, 'restore'), async () => {
       await cleanStaging(store)
       const now = await store.take()
       const wanted = direction === 'finish' ? open.to : open.from
@@ -378,14 +381,18 @@ export class WorkspaceSnapshots {
 
   #record(about: RecordedMoment, { onStored }: Pick<TakeOptions, 'onStored'> = {}): Promise<void> {
     const recorded = this.#last.then(async () => {
-      const store = await this.#openOnce()
-      if (!store || this.#isOff) return
+      // Files go back also if nothing else is recorded any more.
+      const isRestore = about.when === 'restore'
+      if (this.#isOff && !isRestore) return
       try {
+        const store = await this.#openOnce()
+        if (!store) return
+        if (this.#state.type === 'opening' && !isRestore) await store.requireSpace()
         const onTaken = (snapshot: Snapshot): Promise<void> => this.#append(about, snapshot)
         const taken = await store.take({ onTaken, ...(onStored && { onStored }) })
         if (taken.previous === undefined) this.#owning = store.own().catch(() => undefined)
       } catch (error) {
-        if (about.when === 'restore') throw error
+        if (isRestore) throw error
         if (error instanceof SnapshotsOff) this.#state = { type: 'off', reason: error.message }
         // The call goes on without a snapshot, and the next one has its changes.
         else this.#state = { type: 'on', isSlow: this.#isSlow, problem: messageOf(error) }
@@ -420,25 +427,32 @@ export class WorkspaceSnapshots {
 
   /** A session that is only looked at has no store. */
   #openOnce(): Promise<SnapshotStore | undefined> {
-    return (this.#opened ??= this.#open())
+    return (this.#opened ??= this.#open().catch((error: unknown) => {
+      // The next call tries again.
+      this.#opened = undefined
+      throw error
+    }))
   }
 
   async #packIfNeeded(): Promise<void> {
-    const store = await this.#openOnce()
     // Packing can wait: what it did not do is done after the next run.
-    await store?.packIfNeeded().catch(() => undefined)
+    await this.#openOnce()
+      .then((store) => store?.packIfNeeded())
+      .catch(() => undefined)
   }
 
   async #open(): Promise<SnapshotStore | undefined> {
     const { session, folder, storesFolder, copyOf, clock } = this.#options
     try {
-      const store = await SnapshotStore.open({ folder: copyOf?.folder ?? folder, storesFolder, clock })
+      const of = copyOf?.folder ?? folder
+      const store = await SnapshotStore.open({ folder: of, storesFolder, clock, isForOldSnapshots: true })
       if (session.path !== undefined) await store.addLog(session.path)
       // An earlier process may have been killed before it copied what its first snapshot borrowed.
       await store.own().catch(() => undefined)
       return copyOf ? store.workingCopy(copyOf.root) : store
     } catch (error) {
-      this.#state = { type: 'off', reason: messageOf(error) }
+      if (!(error instanceof SnapshotsOff)) throw error
+      this.#state = { type: 'off', reason: error.message }
       return undefined
     }
   }

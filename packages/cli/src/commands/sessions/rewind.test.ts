@@ -104,3 +104,18 @@ test('an exported page shows how the files of a branch differ from the current p
   expect(page).not.toContain(token)
   expect(page).not.toContain('<b>three')
 })
+
+test('rewinding a variant from the command line changes its copy and never the folder that was copied', async () => {
+  home.provider.script(bash('echo two >> a.txt'), say('Did it.'))
+  await run('run', '--variants', '1', 'change it')
+  const { copies } = await json('variants', 'list')
+  const [{ session_id: id, copy } = { session_id: '', copy: '' }] = copies as { session_id: string; copy: string }[]
+  const textOfCopy = (): Promise<string> => readFile(join(copy, 'a.txt'), 'utf8')
+  await writeFile(join(home.cwd, 'a.txt'), 'one\ntwo\n')
+  expect(await textOfCopy()).toBe('one\ntwo\n')
+  const { context } = await json('sessions', 'context', id)
+  const { messages } = context as { messages: { entry_id: string; message: { role: string } }[] }
+  const prompt = messages.find(({ message }) => message.role === 'user')?.entry_id ?? ''
+  await run('sessions', 'rewind', id, prompt)
+  expect([await textOfCopy(), await textNow()]).toEqual(['one\n', 'one\ntwo\n'])
+})

@@ -69,13 +69,16 @@ const example = 'tapetree sessions rewind last 12 --dry-run'
 
 /** The session is not open anywhere else. */
 async function rewindHere(session: Session, wanted: Wanted, io: Io): Promise<RewindOutcome> {
-  const folder = session.header?.cwd
+  const { workingCopy } = session
+  const copy = workingCopy?.outcome === undefined ? workingCopy : undefined
+  const folder = copy?.folder ?? session.header?.cwd
   const files =
     folder === undefined || session.lastSnapshot === undefined
       ? undefined
       : new WorkspaceSnapshots({
           session,
           folder,
+          ...(copy && { copyOf: { folder: copy.copyOf, root: copy.root } }),
           storesFolder: placesOf(io).workspaces,
           clock: systemClock,
           hasJobs: () => new Jobs().hasRunning(session.localFolder),

@@ -1,8 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { acquireWriterLock, type WriterLock } from './writer-lock.ts'
 
-/** Other processes hold the lock only for one small write. */
-const patienceMs = 10_000
+/** Most holders make only one small write. */
+const defaultPatienceMs = 10_000
 const retryMs = 10
 
 /** Another process held the lock for too long. */
@@ -15,9 +15,14 @@ export class FileLockedError extends Error {
 /**
  * Runs work while no other process runs work on the same file, so that read-modify-write loses no change. The
  * lock is `<path>.lock` and is released when the process ends. The folder must exist.
+ * Waits for `patienceMs` while another process holds it.
  */
-export async function withFileLock<T>(path: string, work: () => Promise<T>): Promise<T> {
-  const lock = await acquirePatiently(path)
+export async function withFileLock<T>(
+  path: string,
+  work: () => Promise<T>,
+  { patienceMs = defaultPatienceMs }: { patienceMs?: number } = {},
+): Promise<T> {
+  const lock = await acquirePatiently(path, patienceMs)
   try {
     return await work()
   } finally {
@@ -25,7 +30,7 @@ export async function withFileLock<T>(path: string, work: () => Promise<T>): Pro
   }
 }
 
-async function acquirePatiently(path: string): Promise<WriterLock> {
+async function acquirePatiently(path: string, patienceMs: number): Promise<WriterLock> {
   const until = Date.now() + patienceMs
   for (;;) {
     const attempt = await acquireWriterLock(`${path}.lock`)
