@@ -4,13 +4,14 @@ import { FakeClock, script, scriptedModel, type ScriptBuilder } from '@tapetree/
 import { RemoteSession } from '@tapetree/client'
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import { LocalNetwork } from '../bus/local-bus.ts'
-import { BusError, type SessionBus } from '../bus/session-bus.ts'
+import { BusError, type MessageListener, type SessionBus } from '../bus/session-bus.ts'
 import { AgentDriver } from '../drivers/agent-driver.ts'
 import { agentSessions } from '../drivers/agent-sessions.ts'
 import type { LiveSession } from '../live/live-session.ts'
 import { LiveSessions } from '../live/live-sessions.ts'
+import type { RelayTarget } from '../live/owner-link.ts'
 import { TestServer } from '../testing/running-server.ts'
-import { decode, encode } from './messages.ts'
+import { decode, encode, type ShownState } from './messages.ts'
 import { RelayedSession } from './relayed-session.ts'
 import { SharedSessions } from './shared-sessions.ts'
 import { NodeStores } from './testing/node-stores.ts'
@@ -305,6 +306,44 @@ test('a node asks for an owner that it cannot reach once each time it looks at t
   expect(requests).toBeGreaterThan(2)
   expect(requests).toBeLessThanOrEqual(6)
   expect(watching.isWatched).toBe(true)
+})
+
+test('a state frame that arrives before the subscription resolves is not overwritten by the answer before it', async () => {
+  const shown: unknown[] = []
+  const state = [
+    { key: 'run', value: 'older', rev: 5 },
+    { key: 'queue', value: 'first', rev: 4 },
+  ]
+  const answers = [
+    { instance: 'i', head: 1, state, texts: [] },
+    { instance: 'i', head: 1, state: [{ key: 'queue', value: 'second', rev: 6 }, ...state], texts: [] },
+  ]
+  const asked: unknown[] = []
+  const bus = Object.assign(new LocalNetwork().join('b'), {
+    request: async (_: string, message: Uint8Array) => {
+      asked.push((decode(message) as { known: { rev: number } }).known.rev)
+      const [answer] = answers.length > 1 ? answers.splice(0, 1) : answers
+      return encode({ type: 'watched', shown: answer as ShownState })
+    },
+    subscribe: async (_: string, listener: MessageListener) => {
+      const frame = { type: 'state', data: { key: 'run', value: 'newer' }, rev: 7 }
+      listener(Buffer.from(JSON.stringify(frame)), 'a')
+      return () => undefined
+    },
+  })
+  const target: RelayTarget = {
+    texts: () => [],
+    takeText: () => undefined,
+    takeState: (values) => shown.push(values),
+    takeHead: () => undefined,
+    clients: () => [],
+    onLost: () => undefined,
+  }
+  const relayed = new RelayedSession({ bus, clock: new FakeClock(), tenant: 't', sessionId: 's', node: 'a', target })
+  cleanUps.push(() => relayed.close())
+  await vi.waitFor(() => expect(Object.assign({}, ...shown)).toEqual({ run: 'newer', queue: 'second' }), patiently)
+  // The frame of revision 6 was published before the subscription.
+  expect(asked).toEqual([0, 5])
 })
 
 describe('a command that takes long', () => {

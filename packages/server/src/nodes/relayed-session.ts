@@ -32,7 +32,10 @@ export class RelayedSession implements OwnerLink {
   readonly #stops: (() => void)[] = []
   #instance: string | undefined
   #unsubscribe: (() => void) | undefined
+  /** An answer had everything up to this one. Frames do not count: one before them may be lost. */
   #rev = 0
+  /** Of the newest value of each key: an older one may come later, in a frame or in an answer. */
+  readonly #revs = new Map<string, number>()
   /** The request that is under way, and whether another one is needed after it. */
   #watching: Promise<void> | undefined
   #isStale = false
@@ -96,6 +99,7 @@ export class RelayedSession implements OwnerLink {
       this.#unsubscribe?.()
       this.#instance = shown.instance
       this.#rev = 0
+      this.#revs.clear()
       const { bus } = this.#options
       const topic = frameTopic(this.#options.tenant, this.#options.sessionId, shown.instance)
       this.#unsubscribe = await bus.subscribe(topic, (frame) => this.#takeFrame(frame))
@@ -132,7 +136,8 @@ export class RelayedSession implements OwnerLink {
     if (this.#closing.signal.aborted) return
     const { target } = this.#options
     for (const { rev } of state) this.#rev = Math.max(this.#rev, rev)
-    if (state.length > 0) target.takeState(Object.fromEntries(state.map(({ key, value }) => [key, value])))
+    const newer = state.filter(({ key, rev }) => this.#isNewer(key, rev))
+    if (newer.length > 0) target.takeState(Object.fromEntries(newer.map(({ key, value }) => [key, value])))
     for (const text of texts) target.takeText(text)
     target.takeHead(head)
   }
@@ -144,9 +149,7 @@ export class RelayedSession implements OwnerLink {
     if (typeof frame.seq === 'number') return target.takeHead(frame.seq)
     switch (frame.type) {
       case 'state':
-        // An older one may come after the answer to a request.
-        if (frame.rev <= this.#rev) return
-        this.#rev = frame.rev
+        if (!this.#isNewer(frame.data.key, frame.rev)) return
         return target.takeState({ [frame.data.key]: frame.data.value })
       case 'delta':
       case 'partial':
@@ -158,6 +161,12 @@ export class RelayedSession implements OwnerLink {
         // Answers to single clients, and notices that the lines here cause again.
         return
     }
+  }
+
+  #isNewer(key: string, rev: number): boolean {
+    if (rev <= (this.#revs.get(key) ?? 0)) return false
+    this.#revs.set(key, rev)
+    return true
   }
 
   #hasHole({ item, part, kind, off }: TextFrame): boolean {

@@ -31,32 +31,36 @@ export const packVersion = 1
 
 export async function* packSession(sessionId: string, log: ReadableLog): AsyncIterable<Uint8Array> {
   yield packLine({ type: 'tapetree_pack', version: packVersion, session: sessionId })
-  for (const sha256 of await blobsNamedIn(log)) {
+  const { blobs, lines } = await contentsOf(log)
+  for (const sha256 of blobs) {
     const bytes = await log.getBlob(sha256)
     if (!bytes) continue
     yield packLine({ type: 'blob', sha256, size: bytes.length })
     yield bytes
   }
   yield packLine({ type: 'log' })
-  let lines = 0
+  let packed = 0
   for await (const batch of log.lines(0)) {
-    for (const { bytes } of batch) {
-      yield withNewline(bytes)
-      lines++
-    }
+    // The blobs of lines that were appended since are not in the pack.
+    const counted = batch.slice(0, lines - packed)
+    for (const { bytes } of counted) yield withNewline(bytes)
+    packed += counted.length
+    if (packed === lines) break
   }
-  yield packLine({ type: 'end', lines })
+  yield packLine({ type: 'end', lines: packed })
 }
 
-async function blobsNamedIn(log: ReadableLog): Promise<Set<string>> {
-  const names = new Set<string>()
+async function contentsOf(log: ReadableLog): Promise<{ blobs: Set<string>; lines: number }> {
+  const blobs = new Set<string>()
+  let lines = 0
   for await (const batch of log.lines(0)) {
+    lines += batch.length
     for (const { bytes } of batch) {
       const parsed = parseLine(bytes)
-      if (parsed.type === 'line') for (const sha256 of blobsOf(parsed.line)) names.add(sha256)
+      if (parsed.type === 'line') for (const sha256 of blobsOf(parsed.line)) blobs.add(sha256)
     }
   }
-  return names
+  return { blobs, lines }
 }
 
 const encoder = new TextEncoder()

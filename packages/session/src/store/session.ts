@@ -518,7 +518,7 @@ export class Session {
    * with `fenced` if one has.
    */
   confirmOwner(): Promise<void> | undefined {
-    return this.#held?.log.confirm?.()
+    return this.#writableSession().log.confirm?.()
   }
 
   /** The current writer, if it can be determined without claiming; undefined if there is none or it is unknown. */

@@ -135,6 +135,20 @@ describe.skipIf(missingPostgres !== undefined)('copies between files and Postgre
     await database.close()
   })
 
+  test('a log whose last lines were merged into one is not copied into a database, which counts them as one', async () => {
+    const id = await makeSession()
+    const lines = readFileSync(logOf('from', id), 'utf8').split('\n')
+    const merged = lines.slice(-3).join('')
+    writeFileSync(logOf('from', id), [...lines.slice(0, -3), merged, ''].join('\n'))
+    const database = postgresCopyTarget(url)
+    await expect(copySession({ from: files, to: database, sessionId: id })).rejects.toMatchObject({
+      code: 'invalid-entry',
+      message: /is damaged/,
+    })
+    expect(await database.store.placeOf(localScope, id)).toBeUndefined()
+    await database.close()
+  })
+
   test('a database that cannot be reached, or has no schema, is named in the error', async () => {
     const id = await makeSession(1)
     const nowhere = postgresCopyTarget('postgres://app:secret-word@127.0.0.1:1/sessions')

@@ -3,7 +3,10 @@ import { Client, type QueryResultRow } from 'pg'
 import { SessionError } from '../../errors.ts'
 import type { BlobReference } from '../../line/message.ts'
 import type { Place, Scope } from '../../log/log-store.ts'
+import { Reading } from '../../log/replay.ts'
+import { SessionState } from '../../state/session-state.ts'
 import type { CopyTarget, IncomingSession } from '../copy.ts'
+import { positionOf } from './positions.ts'
 import { PostgresLogStore } from './postgres-store.ts'
 
 /**
@@ -84,11 +87,15 @@ interface Incoming {
 class IncomingRows implements IncomingSession {
   readonly #transaction: Transaction
   readonly #session: Incoming
-  #lines = 1
+  #lines = 0
+  /** What a reader of the copy will find. */
+  readonly #state = new SessionState({ isWhole: true })
+  readonly #reading = new Reading(this.#state)
 
-  private constructor(transaction: Transaction, session: Incoming) {
+  private constructor(transaction: Transaction, session: Incoming, header: string) {
     this.#transaction = transaction
     this.#session = session
+    this.#count(header)
   }
 
   /** Waits if another process creates a session with this id, until its transaction has ended. */
@@ -110,7 +117,7 @@ class IncomingRows implements IncomingSession {
       [tenant, sessionId, randomUUID(), claim],
     )
     const { key, term } = claimed as { key: string; term: number }
-    return new IncomingRows(transaction, { tenant, sessionId, key, term, claim })
+    return new IncomingRows(transaction, { tenant, sessionId, key, term, claim }, header)
   }
 
   async *lines(): AsyncIterable<Uint8Array[]> {
@@ -145,7 +152,13 @@ class IncomingRows implements IncomingSession {
     )
     if (rows.length === 0)
       throw new SessionError('fenced', `Another writer took over the copy of session ${sessionId}.`)
-    this.#lines += lines.length
+    for (const text of lines) this.#count(text)
+  }
+
+  #count(text: string): void {
+    const bytes = Buffer.from(text)
+    this.#lines++
+    this.#reading.take({ ...positionOf(this.#lines, bytes.length), bytes })
   }
 
   async putBlob(bytes: Uint8Array): Promise<BlobReference> {
@@ -163,6 +176,14 @@ class IncomingRows implements IncomingSession {
 
   async publish(place: Place): Promise<void> {
     const { tenant, key, claim, sessionId } = this.#session
+    this.#reading.finish()
+    // A writer of the copy would be rejected as one that does not know all lines.
+    if (this.#state.seq !== this.#lines) {
+      throw new SessionError(
+        'invalid-entry',
+        `Session ${sessionId} is damaged: it has ${this.#lines} lines, and the last one has the number ${this.#state.seq}. A database stores only complete logs.`,
+      )
+    }
     await this.#transaction.call('select tapetree.release_session($1, $2, $3)', [tenant, key, claim])
     if (place !== 'active')
       await this.#transaction.call('select tapetree.move_session($1, $2, $3)', [tenant, sessionId, place])

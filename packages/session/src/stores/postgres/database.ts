@@ -1,12 +1,16 @@
 import { Client, Pool, type QueryResultRow } from 'pg'
 import { SessionError } from '../../errors.ts'
+import { settledWithin } from '../../util/deadline.ts'
 import { wait } from '../../util/wait.ts'
 import { migrate, newerSchema, schemaVersion, versionOf } from './migrate.ts'
 
 export interface DatabaseOptions {
   /** For example `postgres://user@host/database`. */
   url: string
-  /** How many connections the process opens at most. A third of them is for appends. Default: 12. */
+  /**
+   * How many connections the process opens at most, and at least 4. A third of them is for appends, and two are for signs of
+   * life. Default: 12.
+   */
   connections?: number
   /** How long a call is repeated while the database cannot be reached. Default: a minute. */
   patienceMs?: number
@@ -41,15 +45,21 @@ export interface Connection {
 /** Opens a pool of at most so many connections. */
 export type OpenPool = (url: string, max: number) => ConnectionPool
 
-interface Pools {
-  reads: ConnectionPool
-  appends: ConnectionPool
+const beatConnections = 2
+const kinds = ['reads', 'appends', 'beats'] as const
+type Kind = (typeof kinds)[number]
+
+export interface CallOptions {
+  /** Called when an attempt may have been committed and the statement is repeated. */
+  onDoubt?: () => void
+  /** For a sign of life: after this time it is given on a second connection, too. */
+  beatMs?: number
 }
 
-/** The connections of one process. Appends have their own, so that long reads never delay them. */
+/** The connections of one process. Appends and signs of life have their own, so that long reads never delay them. */
 export class Database {
-  readonly #makePools: () => Pools
-  #pools: Pools
+  readonly #openPool: (kind: Kind) => ConnectionPool
+  readonly #pools: Record<Kind, ConnectionPool>
   readonly #patienceMs: number
   readonly #answerMs: number
   readonly appendConnections: number
@@ -61,27 +71,28 @@ export class Database {
     openPool: OpenPool = poolOf,
   ) {
     this.appendConnections = Math.max(1, Math.min(8, Math.floor(connections / 3)))
-    this.#makePools = () => ({
-      reads: openPool(url, Math.max(1, connections - this.appendConnections)),
-      appends: openPool(url, this.appendConnections),
-    })
-    this.#pools = this.#makePools()
+    const sizes = {
+      reads: Math.max(1, connections - this.appendConnections - beatConnections),
+      appends: this.appendConnections,
+      beats: beatConnections,
+    }
+    this.#openPool = (kind) => openPool(url, sizes[kind])
+    this.#pools = { reads: this.#openPool('reads'), appends: this.#openPool('appends'), beats: this.#openPool('beats') }
     this.#patienceMs = patienceMs
     this.#answerMs = answerMs
   }
 
-  /**
-   * Runs a statement that may be repeated, until the database has answered it or the patience ends. `onDoubt` is called when
-   * an attempt may have been committed and the statement is repeated.
-   */
+  /** Runs a statement that may be repeated, until the database has answered it or the patience ends. */
   async call<Row extends QueryResultRow>(
     text: string,
     values: readonly unknown[],
-    { onDoubt }: { onDoubt?: () => void } = {},
+    { onDoubt, beatMs }: CallOptions = {},
   ): Promise<Row[]> {
     const endMs = Date.now() + this.#patienceMs
     for (let pauseMs = 50; ; pauseMs = Math.min(2 * pauseMs, 1000)) {
-      const sent = await this.#send<Row>('reads', text, values)
+      const sent = await (beatMs === undefined
+        ? this.#send<Row>('reads', text, values)
+        : this.#sendBeat<Row>(text, values, beatMs))
       if (sent.type === 'done') return sent.rows
       if (sent.cause instanceof SessionError) throw sent.cause
       if (sent.type === 'rejected' || this.#closed.signal.aborted || Date.now() + pauseMs > endMs) {
@@ -101,18 +112,25 @@ export class Database {
   async close(): Promise<void> {
     if (this.#closed.signal.aborted) return
     this.#closed.abort()
-    await Promise.all([this.#pools.reads.end(), this.#pools.appends.end()])
+    await Promise.all(kinds.map((kind) => this.#pools[kind].end()))
   }
 
-  async #send<Row extends QueryResultRow>(
-    kind: keyof Pools,
+  /** If the answer takes long, the connection may have fallen silent: it is given on another one, too, and the first answer counts. */
+  async #sendBeat<Row extends QueryResultRow>(
     text: string,
     values: readonly unknown[],
+    beatMs: number,
   ): Promise<Sent<Row>> {
-    const pools = this.#pools
+    const first = this.#send<Row>('beats', text, values)
+    if ((await settledWithin(first, { ms: beatMs })) === 'settled') return first
+    return Promise.race([first, this.#send<Row>('beats', text, values)])
+  }
+
+  async #send<Row extends QueryResultRow>(kind: Kind, text: string, values: readonly unknown[]): Promise<Sent<Row>> {
+    const pool = this.#pools[kind]
     let client: Connection
     try {
-      client = await pools[kind].connect()
+      client = await pool.connect()
     } catch (cause) {
       return { type: outcomeOf(cause) === 'rejected' ? 'rejected' : 'unsent', cause: cause as Error }
     }
@@ -120,7 +138,7 @@ export class Database {
     // Closes the connection without canceling the statement, which then rejects as on any lost connection.
     const limit = setTimeout(() => {
       silence = new Error(`no answer in ${this.#answerMs} ms`)
-      this.#replace(pools)
+      this.#replace(kind, pool)
       void client.end()
     }, this.#answerMs)
     try {
@@ -137,11 +155,13 @@ export class Database {
     }
   }
 
-  /** What is idle in these pools may have fallen silent, too. Statements that run there go on. */
-  #replace(pools: Pools): void {
-    if (this.#pools !== pools || this.#closed.signal.aborted) return
-    this.#pools = this.#makePools()
-    for (const pool of [pools.reads, pools.appends]) void pool.end()
+  /** What is idle in the pools may have fallen silent, too. Statements that run there go on. */
+  #replace(kind: Kind, silent: ConnectionPool): void {
+    if (this.#pools[kind] !== silent || this.#closed.signal.aborted) return
+    for (const each of kinds) {
+      void this.#pools[each].end()
+      this.#pools[each] = this.#openPool(each)
+    }
   }
 
   /** The schema is compared once for each process. */

@@ -14,14 +14,35 @@ class ToldDatabase {
   owned: unknown[] = []
   readonly handedOver: unknown[] = []
 
-  readonly openPool = (): ConnectionPool => ({
-    connect: async () => ({
-      query: async (text, values = []) => ({ rows: await this.#answer(text, values) }),
-      release: () => undefined,
+  /** Until then it does not answer what it is asked for by others than beats. */
+  readonly reads = Promise.withResolvers<void>()
+  /** The next beat is not answered, as on a connection that fell silent. */
+  isSilent = false
+  #abandonedCalls = 0
+
+  readonly openPool = (_: string, max: number): ConnectionPool => {
+    let free = max
+    const waiting: (() => void)[] = []
+    return {
+      connect: async () => {
+        if (free === 0) await new Promise<void>((resolve) => waiting.push(resolve))
+        free--
+        const ended = Promise.withResolvers<never>()
+        ended.promise.catch(() => undefined)
+        return {
+          query: async (text, values = []) => ({
+            rows: await Promise.race([this.#answer(text, values), ended.promise]),
+          }),
+          release: () => {
+            free++
+            waiting.shift()?.()
+          },
+          end: async () => ended.reject(new Error('Connection terminated')),
+        }
+      },
       end: async () => undefined,
-    }),
-    end: async () => undefined,
-  })
+    }
+  }
 
   async #answer(text: string, values: unknown[]): Promise<Record<string, unknown>[]> {
     if (text.includes('to_regclass')) return [{ name: 'tapetree.version' }]
@@ -35,11 +56,21 @@ class ToldDatabase {
       return this.owned.filter((claim) => !claims.includes(claim)).map((claim) => ({ key: '2', claim }))
     }
     if (text.includes('hand_over_session')) this.handedOver.push(values[2])
+    if (text.includes('abandoned_sessions')) return [{ key: '3', header: '' }]
+    if (text.includes('claim_abandoned')) {
+      if (++this.#abandonedCalls === 1) throw new Error('Connection terminated')
+      return [{ id: 'abandoned', key: '3', term: 2, head: 1, lines: 1 }]
+    }
+    if (text.includes('find_session')) await this.reads.promise
     if (text.includes('append_lines')) {
       await this.append.promise
       return [{ place: 1, first: 2 }]
     }
     if (text.includes('tapetree.beat')) {
+      if (this.isSilent) {
+        this.isSilent = false
+        return new Promise(() => undefined)
+      }
       this.beats.push(performance.now())
       const claims = values[6] as unknown[]
       return claims.filter((claim) => claim !== this.claim).map((claim) => ({ key: '1', claim }))
@@ -118,6 +149,13 @@ test('a writer confirms without asking that it is the owner while its lease hold
   await expect(log.confirm?.()).rejects.toMatchObject({ code: 'fenced' })
 })
 
+test('confirming the owner of a closed log rejects, also if it was closed during the confirmation', async () => {
+  sleep(3000)
+  const during = log.confirm?.()
+  await Promise.all([expect(during).rejects.toMatchObject({ code: 'session-closed' }), log.close()])
+  await expect(log.confirm?.()).rejects.toMatchObject({ code: 'session-closed' })
+})
+
 test('a session that the process owns without holding it is handed over, and one that it holds is not', async () => {
   database.owned = [database.claim, 'a claim that ran late']
   await vi.advanceTimersByTimeAsync(10_000)
@@ -139,4 +177,26 @@ test('a process with an address gives signs of life, so that others find it', as
   const before = database.beats.length
   await vi.advanceTimersByTimeAsync(1000)
   expect(database.beats).toHaveLength(before + 1)
+})
+
+test('beats go on while all read connections are busy for longer than the lease', async () => {
+  const reads = Array.from({ length: 12 }, () => store.placeOf(localScope, 's'))
+  await vi.advanceTimersByTimeAsync(4000)
+  expect(database.beats).toHaveLength(5)
+  expect(log.confirm?.()).toBeUndefined()
+  database.reads.resolve()
+  await Promise.all(reads)
+})
+
+test('a beat whose connection falls silent is given again before the lease ends', async () => {
+  database.isSilent = true
+  await vi.advanceTimersByTimeAsync(1000)
+  expect(database.beats).toHaveLength(1)
+  await vi.waitFor(() => expect(database.beats).toHaveLength(2), { timeout: 2000 })
+})
+
+test('a claim of abandoned sessions that is repeated waits for the standbys, by another beat', async () => {
+  const [abandoned] = await store.claimAbandoned(localScope, { limit: 1 })
+  expect(abandoned?.sessionId).toBe('abandoned')
+  expect(database.beats).toHaveLength(3)
 })

@@ -195,6 +195,8 @@ export class PostgresLog implements WritableLog {
 
   async #confirmed(): Promise<void> {
     if (!(await this.#isOwner())) throw this.#lost.signal.reason
+    // Callers confirm again until they are sure, which a closed log never is.
+    if (!this.#held) throw new SessionError('session-closed', 'The session was closed.')
   }
 
   get #isOwnerForSure(): boolean {

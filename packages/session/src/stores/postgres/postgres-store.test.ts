@@ -4,7 +4,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { createConnection, createServer, type Server, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { sealLine } from '../../line/seal-line.ts'
 import { localScope, type Claim, type WritableLog } from '../../log/log-store.ts'
 import { SessionStore } from '../../store/session-store.ts'
@@ -12,7 +12,7 @@ import { said, user } from '../../testing/builders.ts'
 import { missingPostgres, PostgresServer } from '../../testing/postgres-server.ts'
 import { testSessionStore } from '../../testing/store-contract.ts'
 import { wait } from '../../util/wait.ts'
-import { migratePostgres } from './database.ts'
+import { Database, migratePostgres } from './database.ts'
 import { PostgresLogStore, type PostgresStoreOptions } from './postgres-store.ts'
 import { schema1 } from './schema-1.ts'
 
@@ -273,22 +273,45 @@ describe.skipIf(missingPostgres !== undefined)('PostgreSQL store', () => {
       await empty()
     })
 
-    test.each(['create', 'erase'] as const)(
-      'a repeated %s waits for the standbys as the first one did',
-      async (action) => {
-        const port = openPort()
-        if (action === 'erase') await claimed(await createAndClaim(port)).close()
-        await awaitStandby('none_of_them')
-        const done = action === 'create' ? createSession(port) : port.erase(localScope, 's')
-        await asAdmin(`select pg_terminate_backend(${await waitingFor(done, 'app')}, 10000)`)
-        const next = (await waitingFor(done, 'app')) === undefined ? 'it has ended' : 'it waits'
-        await awaitStandby('')
-        expect(next).toBe('it waits')
-        await done
-        expect(await port.placeOf(localScope, 's')).toBe(action === 'create' ? 'active' : undefined)
-        await empty()
-      },
-    )
+    test('a session that is created while a list is being made does not make the list fail', async () => {
+      const url = server.urlFor('app', 'sessions')
+      const database = new Database({ url, connections: 2 })
+      const call = database.call.bind(database)
+      vi.spyOn(database, 'call').mockImplementation(async (text, values) => {
+        const rows = await call(text, values)
+        if (text.includes('stale_sessions')) await createSession(openPort())
+        return rows
+      })
+      const port = new PostgresLogStore({ url }, database)
+      expect(await port.list(localScope, {})).toEqual({ sessions: [] })
+      vi.restoreAllMocks()
+      expect((await port.list(localScope, {})).sessions).toMatchObject([{ id: 's' }])
+      await port.close()
+      await empty()
+    })
+
+    const placeAfter = async (action: Promise<void>, port: PostgresLogStore, id: string): Promise<unknown> => {
+      await action
+      return port.placeOf(localScope, id)
+    }
+
+    test.each<[string, (port: PostgresLogStore) => Promise<unknown>, unknown]>([
+      ['create', (port) => placeAfter(createSession(port, 'new'), port, 'new'), 'active'],
+      ['erase', (port) => placeAfter(port.erase(localScope, 's'), port, 's'), undefined],
+      ['move', (port) => placeAfter(port.move(localScope, 's', 'archive'), port, 's'), 'archive'],
+      ['edit of a shared document', (port) => port.document(localScope, 'edited').write('text', 0), true],
+    ])('a repeated %s waits for the standbys as the first one did', async (_, act, result) => {
+      const port = openPort()
+      await claimed(await createAndClaim(port)).close()
+      await awaitStandby('none_of_them')
+      const done = act(port)
+      await asAdmin(`select pg_terminate_backend(${await waitingFor(done, 'app')}, 10000)`)
+      const next = (await waitingFor(done, 'app')) === undefined ? 'it has ended' : 'it waits'
+      await awaitStandby('')
+      expect(next).toBe('it waits')
+      expect(await done).toBe(result)
+      await empty()
+    })
 
     /** Makes commits wait for a standby with this name. Resolves when they do. */
     const awaitStandby = async (name: string): Promise<void> => {
@@ -425,6 +448,16 @@ describe.skipIf(missingPostgres !== undefined)('PostgreSQL store', () => {
       await client.end()
       await erased
       expect(await hits(store, 'ghthou')).toEqual(['kept'])
+      await empty()
+    })
+
+    test('a long word of letters beyond the basic plane is indexed, and a search works afterwards', async () => {
+      const store = new SessionStore(openPort())
+      const long = `a${'𐐨'.repeat(40)}`
+      await write(store, 'long', long)
+      await write(store, 'other', 'lighthouse')
+      expect(await hits(store, 'lighthouse')).toEqual(['other'])
+      expect(await hits(store, long)).toEqual(['long'])
       await empty()
     })
 
@@ -760,8 +793,8 @@ function claimed(claim: Claim): WritableLog {
   return claim.log
 }
 
-async function createSession(port: PostgresLogStore): Promise<void> {
-  await port.create(localScope, 's', sealLine({ type: 'session', id: 's' }, 1))
+async function createSession(port: PostgresLogStore, id = 's'): Promise<void> {
+  await port.create(localScope, id, sealLine({ type: 'session', id }, 1))
 }
 
 async function createAndClaim(port: PostgresLogStore): Promise<Claim> {

@@ -80,13 +80,11 @@ export class PostgresLogStore implements LogStore {
   }
 
   async create({ tenant }: Scope, sessionId: string, header: SealedLine): Promise<void> {
-    const { value: isNew } = await this.#callOnce('select tapetree.create_session($1, $2, $3, $4) as value', [
-      requireId(tenant, 'tenant'),
-      requireId(sessionId, 'session id'),
-      randomUUID(),
-      header.text,
-    ])
-    if (isNew !== true) throw new SessionError('session-exists', `Session ${sessionId} exists already.`)
+    const { rows } = await this.#callOnce<{ isNew: boolean }>(
+      'select tapetree.create_session($1, $2, $3, $4) as "isNew"',
+      [requireId(tenant, 'tenant'), requireId(sessionId, 'session id'), randomUUID(), header.text],
+    )
+    if (!rows[0]?.isNew) throw new SessionError('session-exists', `Session ${sessionId} exists already.`)
   }
 
   async discard({ tenant }: Scope, sessionId: string): Promise<void> {
@@ -127,7 +125,7 @@ export class PostgresLogStore implements LogStore {
     this.#address ??= address
     // One id for all of them, so that a call that lost its answer finds them when it is repeated.
     return this.#claimAs(tenant, async (claim, end) => {
-      const rows = await this.#database.call<{ id: string; key: string; term: number; head: number; lines: number }>(
+      const { rows } = await this.#callOnce<{ id: string; key: string; term: number; head: number; lines: number }>(
         'select id, key, term, head, lines from tapetree.claim_abandoned($1, $2, $3, $4)',
         [tenant, node, claim, wanted.map(({ key }) => key)],
       )
@@ -177,11 +175,11 @@ export class PostgresLogStore implements LogStore {
         return row
       },
       write: async (content, version) => {
-        const [row] = await this.#database.call<{ isWritten: boolean }>(
+        const { rows } = await this.#callOnce<{ isWritten: boolean }>(
           'select tapetree.write_document($1, $2, $3, $4, $5) as "isWritten"',
           [tenant, name, version, randomUUID(), content],
         )
-        return row?.isWritten ?? false
+        return rows[0]?.isWritten ?? false
       },
     }
   }
@@ -208,13 +206,14 @@ export class PostgresLogStore implements LogStore {
 
   /**
    * Makes a call that finds nothing left to do if it is repeated. Then it does not wait for the standbys, though they may not
-   * have what it saw. A beat is a write, so it waits for them.
+   * have what it saw. A beat is a write, so it waits for them. So does a call that locks its session, even if it changes
+   * nothing.
    */
-  async #callOnce(text: string, values: readonly unknown[]): Promise<{ value: unknown; isRepeated: boolean }> {
+  async #callOnce<Row extends object>(text: string, values: readonly unknown[]): Promise<CalledOnce<Row>> {
     let isRepeated = false
-    const [row] = await this.#database.call<{ value: unknown }>(text, values, { onDoubt: () => (isRepeated = true) })
+    const rows = await this.#database.call<Row>(text, values, { onDoubt: () => (isRepeated = true) })
     if (isRepeated) await this.#beat()
-    return { value: row?.value, isRepeated }
+    return { rows, isRepeated }
   }
 
   /** Gives a sign of life, and more of them for as long as somebody asks for the lease of this process. Returns its end. */
@@ -298,6 +297,7 @@ export class PostgresLogStore implements LogStore {
         claims.map(({ key }) => key),
         claims.map(({ claim }) => claim),
       ],
+      { beatMs: this.#leaseMs / 3 },
     )
     return { end, lost }
   }
@@ -309,11 +309,12 @@ export class PostgresLogStore implements LogStore {
   }
 
   /** Rejects with `session-owned` while it has a writer. */
-  async #remove(tenant: string, sessionId: string): Promise<{ outcome: unknown; isRepeated: boolean }> {
-    const { value: outcome, isRepeated } = await this.#callOnce('select tapetree.erase_session($1, $2) as value', [
-      tenant,
-      sessionId,
-    ])
+  async #remove(tenant: string, sessionId: string): Promise<{ outcome: string | undefined; isRepeated: boolean }> {
+    const { rows, isRepeated } = await this.#callOnce<{ outcome: string }>(
+      'select tapetree.erase_session($1, $2) as outcome',
+      [tenant, sessionId],
+    )
+    const outcome = rows[0]?.outcome
     if (outcome === 'owned') throw owned(sessionId)
     return { outcome, isRepeated }
   }
@@ -331,6 +332,12 @@ type ClaimRow =
   | { outcome: 'claimed'; key: string; term: number; head: number; lines: number }
   | { outcome: 'owned'; owner: string | null }
   | { outcome: 'missing' }
+
+interface CalledOnce<Row> {
+  rows: Row[]
+  /** An earlier attempt may have been committed. */
+  isRepeated: boolean
+}
 
 /** A process looks for sessions that it owns and does not hold after so many beats. */
 const beatsUntilUnheld = 10

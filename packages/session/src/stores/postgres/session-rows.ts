@@ -48,7 +48,9 @@ export async function listRows(
       limit === Infinity ? null : limit + 1,
     ],
   )
-  const sessions = rows.slice(0, limit).map(({ info }) => JSON.parse(info) as SessionInfo)
+  // A session that was created since the rows were made anew has an empty one.
+  const made = rows.slice(0, limit).filter(({ info }) => info !== '')
+  const sessions = made.map(({ info }) => JSON.parse(info) as SessionInfo)
   const last = sessions.at(-1)
   return { sessions, ...(last && rows.length > limit && { cursor: `${last.modified} ${last.id}` }) }
 }

@@ -44,6 +44,7 @@ describe('terms', () => {
   test('are cut at 64 characters', () => {
     expect(termsIn('x'.repeat(100))).toEqual(['x'.repeat(64)])
     expect(termsIn('ж'.repeat(100))).toEqual(['ж'.repeat(64)])
+    expect(termsIn(`a${'𐐨'.repeat(100)}`)).toEqual([`a${'𐐨'.repeat(31)}`])
   })
 
   test('are found in a megabyte of any text without delay', () => {

@@ -113,6 +113,8 @@ const maxQueryLength = 1000
 const maxLookedUpWords = 16
 /** Only this many characters of a longer word are indexed. */
 const maxWordLength = 64
+/** A database rejects a term that ends with it. */
+const halfPairAtEnd = /[\ud800-\udbff]$/
 
 const beyondAscii = /[\u0080-\uffff]/
 const accents = /[\u0300-\u036f]/g
@@ -129,7 +131,8 @@ interface Piece {
 
 function* piecesOf(folded: string): Iterable<Piece> {
   for (const [text, run, symbol] of folded.matchAll(pieces)) {
-    if (run === undefined && symbol === undefined) yield { type: 'word', text: text.slice(0, maxWordLength) }
+    if (run === undefined && symbol === undefined)
+      yield { type: 'word', text: text.slice(0, maxWordLength).replace(halfPairAtEnd, '') }
     else yield { type: 'pairs', text }
   }
 }
