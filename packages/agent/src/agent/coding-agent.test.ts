@@ -7,6 +7,7 @@ import { memoryStore } from '@tapetree/session'
 import { afterEach, describe, expect, test } from 'vitest'
 import type { Model } from '../models/model.ts'
 import { FakeClock } from '../testing/fake-clock.ts'
+import { linesOf } from '../testing/read-session.ts'
 import { script, scriptedModel } from '../testing/scripted-model.ts'
 import { startFakeProvider, type FakeAnswer, type FakeProvider } from '../testing/fake-provider/index.ts'
 import { openCodingAgent, type CodingAgent, type CodingAgentOptions } from './coding-agent.ts'
@@ -90,6 +91,46 @@ describe('a coding agent', () => {
     const tools = request?.body['tools'] as { function: { name: string } }[] | undefined
     expect(tools?.map((tool) => tool.function.name)).toEqual(expect.arrayContaining(['read', 'bash', 'task']))
     expect(problems).toEqual([])
+  })
+
+  test.each(['a variable', 'credentials.json'])(
+    'a key from %s that a provider repeats in an error is in no line of the log',
+    async (from) => {
+      const key = 'plum-orchard-4411'
+      const { provider, home, open } = await place()
+      const fake = { api: 'anthropic', baseUrl: provider.baseUrl('anthropic'), keyVariable: 'MY_LOGIN' }
+      await write(
+        join(home, '.config/tapetree/settings.json'),
+        JSON.stringify({ model: 'fake/m', providers: { fake } }),
+      )
+      const credentials = join(home, '.config/tapetree/credentials.json')
+      await write(credentials, JSON.stringify({ fake: key }))
+      await chmod(credentials, 0o600)
+      provider.script({ type: 'failure', error: 'invalid-request', message: `Strange request of ${key}` })
+      const agent = await open({ env: { PATH: process.env['PATH'], ...(from === 'a variable' && { MY_LOGIN: key }) } })
+      await prompt(agent, 'Hi')
+      expect(JSON.stringify(provider.requests[0]?.headers)).toContain(key)
+      const lines = JSON.stringify(await linesOf(agent.session))
+      expect(lines).toContain('Strange request of [key]')
+      expect(lines).not.toContain(key)
+    },
+  )
+
+  test('sends no key of a provider that a user writes, whatever the name of its variable', async () => {
+    const { provider, home, open } = await place()
+    const fake = { baseUrl: provider.baseUrl('openaiCompatible'), keyVariable: 'MY_LOGIN' }
+    await write(join(home, '.config/tapetree/settings.json'), JSON.stringify({ model: 'fake/m', providers: { fake } }))
+    provider.script(say('Hello.'))
+    await prompt(await open({ env: { MY_LOGIN: 'plum-orchard-4411' } }), 'My key is plum-orchard-4411')
+    expect(JSON.stringify(provider.requests[0]?.body)).toContain('My key is [redacted')
+  })
+
+  test('uses a model that the command line names by URL', async () => {
+    const { provider, open } = await place()
+    provider.script(say('Hello.'))
+    const agent = await open({ flags: { model: `${provider.baseUrl('openaiCompatible')}#own-model` } })
+    expect(await prompt(agent, 'Hi')).toBe('completed')
+    expect(provider.requests[0]?.model).toBe('own-model')
   })
 
   test('has the tools, extensions, rules and models of its host besides those of the settings', async () => {

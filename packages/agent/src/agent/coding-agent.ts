@@ -11,11 +11,12 @@ import type { SignInOptions } from '../mcp/sign-in.ts'
 import { createRedactor, secretsOf } from '@tapetree/redact'
 import {
   createModelRegistry,
+  splitUrl,
   type ModelRegistry,
   type ModelRegistryOptions,
 } from '../models/registry/model-registry.ts'
 import type { Model } from '../models/model.ts'
-import { RegistryError } from '../models/registry/model-info.ts'
+import { isUrl, RegistryError } from '../models/registry/model-info.ts'
 import type { Rule } from '../permissions/rules.ts'
 import { loadResources, type Resources } from '../resources/load-resources.ts'
 import type { TrustedContent } from '../resources/resource-files.ts'
@@ -220,7 +221,10 @@ export async function openCodingAgent(options: CodingAgentOptions): Promise<Codi
         ...(remote && { isElsewhere: true }),
         ...(trust.state === 'trusted' && workingFolder === cwd && { trustedRoot: project.root }),
       }),
-      redactor: createRedactor({ secrets: secretsOf(env), allow: values.redaction.allow }),
+      redactor: createRedactor({
+        secrets: { ...secretsOf(env), ...providerKeys(registry, env) },
+        allow: values.redaction.allow,
+      }),
       ...(options.whenUnanswered && { whenUnanswered: options.whenUnanswered }),
       ...(!remote && { keepRules: rulesKeeper(project.root, { home, env }, onProblem) }),
       ...(options.owner !== undefined && { owner: options.owner }),
@@ -363,6 +367,17 @@ function registryOf(
   return createModelRegistry({ providers, credentials, env, clock, ...(fetch && { fetch }) })
 }
 
+/** The keys in the environment, whatever the names of their variables. */
+function providerKeys(
+  { providers }: ModelRegistry,
+  env: NonNullable<CodingAgentOptions['env']>,
+): Record<string, string> {
+  const names = providers.flatMap(({ keyVariables }) => keyVariables)
+  return Object.fromEntries(
+    names.flatMap((name) => Object.values(secretsOf({ KEY: env[name] })).map((key) => [name, key])),
+  )
+}
+
 function reportServer(
   { server, state }: { server: string; state: McpServerState },
   onProblem: NonNullable<CodingAgentOptions['onProblem']>,
@@ -491,6 +506,10 @@ function runSettingsOf(values: Settings): Partial<RunSettings> {
 }
 
 function splitModel(reference: string): { provider: string; modelId: string } {
+  if (isUrl(reference)) {
+    const { provider, id } = splitUrl(reference)
+    return { provider, modelId: id }
+  }
   const slash = reference.indexOf('/')
   return { provider: reference.slice(0, slash), modelId: reference.slice(slash + 1) }
 }

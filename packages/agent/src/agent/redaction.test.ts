@@ -135,6 +135,14 @@ describe('a secret', () => {
     expect(await keptIn(opened, key)).toEqual([])
   })
 
+  test('in the error of a model is in no line of the log', async () => {
+    const key = canary()
+    const opened = await open(script().error('invalid-request', `The header X-Key: ${key} is not valid.`))
+    await run(opened.agent, 'go')
+    expect((await keptIn(opened, 'attempt')).length).toBeGreaterThan(0)
+    expect(await keptIn(opened, key)).toEqual([])
+  })
+
   test('that the user allows by name is kept', async () => {
     const key = canary()
     const { agent, model, folder } = await open(script().text('ok'), ['DEMO_TOKEN'])

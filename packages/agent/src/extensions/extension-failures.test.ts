@@ -81,6 +81,24 @@ describe('an extension that fails is reported, and the session continues', () =>
     ])
   })
 
+  test('when it posts malformed messages to the main thread', async () => {
+    await using opened = await openHost({
+      files: {
+        'posts.ts': `
+          import { parentPort } from 'node:worker_threads'
+          export default (api: any) => {
+            parentPort!.on('message', ({ call }) => {
+              const result = { type: 'result', id: call?.id, json: '{' }
+              for (const message of [null, 'text', [], {}, { type: 'request' }, result]) parentPort!.postMessage(message)
+            })
+            api.on('turnStart', () => new Promise(() => {}))
+          }`,
+      },
+    })
+    await opened.hooks.turnStart(turn)
+    expect(opened.told()).toEqual(['posts (turnStart): Its result is not JSON.'])
+  })
+
   test.for<[HookName, string, unknown]>([
     ['toolCall', 'a number', { block: 7 }],
     ['toolCall', 'two things at once', { block: 'no', input: {} }],

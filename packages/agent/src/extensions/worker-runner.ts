@@ -1,3 +1,4 @@
+import { isObject } from '@tapetree/session/util/json'
 import { Worker } from 'node:worker_threads'
 import { messageOf } from '../util/message-of.ts'
 import { ExtensionFailure } from './extension-failure.ts'
@@ -58,8 +59,9 @@ export class WorkerRunner implements Runner {
     this.#worker = worker
     this.#loading = Promise.withResolvers<Offer>()
     let end = 'ended its thread'
-    worker.on('message', (message: FromWorker) => {
-      if (this.#worker === worker) this.#take(message)
+    worker.on('message', (message: unknown) => {
+      // The code may post anything itself.
+      if (this.#worker === worker && isObject(message)) this.#take(message as FromWorker)
     })
     worker.on('error', (error) => void (end = endOf(error, memoryMb)))
     worker.on('exit', () => {
@@ -104,7 +106,7 @@ export class WorkerRunner implements Runner {
         this.#loading?.reject(new ExtensionFailure('threw', message.problem))
         return
       case 'result':
-        this.#open.get(message.id)?.resolve(message.json === undefined ? undefined : JSON.parse(message.json))
+        this.#finish(message)
         return
       case 'threw': {
         const { id, problem, errorKind } = message
@@ -115,8 +117,16 @@ export class WorkerRunner implements Runner {
         void this.#answer(message)
         return
       default:
-        // Ignores messages that the code posts itself.
         message satisfies never
+    }
+  }
+
+  #finish({ id, json }: FromWorker & { type: 'result' }): void {
+    const answer = this.#open.get(id)
+    try {
+      answer?.resolve(json === undefined ? undefined : JSON.parse(json))
+    } catch {
+      answer?.reject(new ExtensionFailure('threw', 'Its result is not JSON.'))
     }
   }
 

@@ -1,4 +1,5 @@
-import { createServer, type RequestListener } from 'node:http'
+import { createServer, type RequestListener, type ServerResponse } from 'node:http'
+import { createRequire } from 'node:module'
 import type { AddressInfo } from 'node:net'
 import { expect, test } from 'vitest'
 import { boundedFetch, foreignUrlProblem } from './bounded-fetch.ts'
@@ -39,6 +40,27 @@ test.each(['GET', 'POST'])('a redirect is not followed, with its headers or with
   }
   expect(requests).toEqual([])
 })
+
+test('a server may be silent for any time, before its headers and after them', async () => {
+  const waiting: ServerResponse[] = []
+  const arrived = Promise.withResolvers<void>()
+  await using server = await listen((request, response) => {
+    if (request.url === '/body') response.flushHeaders()
+    if (waiting.push(response) === 2) arrived.resolve()
+  })
+  const bounded = boundedFetch({ serverUrl: new URL(server.url), headers: {}, maxMessageBytes: 100 })
+  const body = await bounded(`${server.url}body`)
+  const headers = bounded(`${server.url}headers`)
+  await arrived.promise
+  // The first tick starts the timers, the second one fires them.
+  tick(1)
+  tick(600_000)
+  for (const response of waiting) response.end('done')
+  expect([await body.text(), await (await headers).text()]).toEqual(['done', 'done'])
+})
+
+/** Advances the clock of undici. */
+const { tick } = createRequire(import.meta.url)('undici/lib/util/timers.js') as { tick: (ms: number) => void }
 
 async function listen(answer: RequestListener): Promise<{ url: string } & AsyncDisposable> {
   const server = createServer(answer)

@@ -1,4 +1,5 @@
 import type { FetchLike } from '@modelcontextprotocol/client'
+import type { Dispatcher, RequestInit } from 'undici'
 import { ServerProblem } from './server-problem.ts'
 import { isLoopback, urlProblem } from './server-settings.ts'
 
@@ -24,7 +25,7 @@ export function boundedFetch({ serverUrl, headers, maxMessageBytes }: FetchBound
       for (const [name, value] of Object.entries(headers)) if (!sent.has(name)) sent.set(name, value)
     }
     // If `fetch` followed a redirect, it would send our headers to an unchecked address.
-    const response = await fetch(url, { ...init, headers: sent, redirect: 'manual' })
+    const response = await patientFetch(url, { ...init, headers: sent, redirect: 'manual' })
     if (!response.body) return response
     const isStream = response.headers.get('content-type')?.startsWith('text/event-stream') ?? false
     const { status, statusText } = response
@@ -32,6 +33,18 @@ export function boundedFetch({ serverUrl, headers, maxMessageBytes }: FetchBound
     return new Response(body, { status, statusText, headers: response.headers })
   }
 }
+
+/** `fetch` without timeouts on silence, which would end a call before its own time limit. */
+const patientFetch = (async (url: URL, init: RequestInit) => {
+  // Node's built-in `fetch` has another version of undici than this agent. Loaded on demand, because it is large.
+  const { Agent, EnvHttpProxyAgent, fetch } = await import('undici')
+  // As the built-in `fetch` does.
+  const AgentClass = process.env['NODE_USE_ENV_PROXY'] === '1' ? EnvHttpProxyAgent : Agent
+  agent ??= new AgentClass({ headersTimeout: 0, bodyTimeout: 0 })
+  return fetch(url, { ...init, dispatcher: agent })
+}) as unknown as FetchLike
+
+let agent: Dispatcher | undefined
 
 /** Checks an address that a server named. Only a server on this machine may name one on this machine. */
 export function foreignUrlProblem(url: URL, serverUrl: URL): string | undefined {

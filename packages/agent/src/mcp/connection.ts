@@ -272,9 +272,19 @@ function problemOf(
     return new ServerProblem(`${name} ended before it answered${effect}.`, { cause: error })
   }
   if (error instanceof TypeError) {
-    return new ServerProblem(`${name} could not be reached: ${bounded(reasonOf(error))}.`, { cause: error })
+    const reason = bounded(reasonOf(error))
+    const message = wasNotSent(error)
+      ? `${name} could not be reached: ${reason}.`
+      : `The connection to ${name} broke: ${reason}${effect}.`
+    return new ServerProblem(message, { cause: error })
   }
   return new ServerProblem(`${name} answered with an error: ${bounded(reasonOf(error))}`, { cause: error })
+}
+
+/** No connection was made, so the server did not get the request. */
+function wasNotSent({ cause }: Error): boolean {
+  const { code = '' } = (cause ?? {}) as NodeJS.ErrnoException
+  return ['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'UND_ERR_CONNECT_TIMEOUT'].includes(code)
 }
 
 /** `fetch` reports the reason only in the cause of its error. */

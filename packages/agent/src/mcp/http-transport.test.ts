@@ -51,6 +51,22 @@ test('a server that disappears during a call is an immediate error, not a wait',
   })
 })
 
+test('a call over HTTP whose connection breaks says that it may have taken effect', async () => {
+  let breaks = false
+  await using server = await HttpTestServer.open({
+    before: (request) => {
+      if (breaks) request.socket.destroy()
+      return breaks
+    },
+  })
+  await using started = await ready(server)
+  breaks = true
+  expect(await call(started, 'echo', { text: 'hello' })).toEqual({
+    content: expect.stringMatching(/^The connection to test broke: .+; the call may have taken effect\.$/) as string,
+    isError: true,
+  })
+})
+
 test('an unreachable server is reported in a sentence', async () => {
   const server = await HttpTestServer.open()
   const { url } = server

@@ -240,7 +240,8 @@ export class McpServer {
         () => true,
       )
       if (isOver || this.#state !== shown) return
-      if (!isSamePin(await pins.get(this.name), shown.change.pin)) continue
+      const pin = await pins.get(this.name).catch(() => undefined)
+      if (!isSamePin(pin, shown.change.pin)) continue
       this.#become({ type: 'starting' })
       this.#nudge.resolve()
     }

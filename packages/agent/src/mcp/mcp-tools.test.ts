@@ -21,6 +21,14 @@ test('tool names have the prefix of their server, are valid for every provider, 
   for (const name of names) expect(name).toMatch(/^[a-zA-Z0-9_-]{1,64}$/)
 })
 
+test('the name of a tool does not depend on the order in which its server lists it', () => {
+  const listed = ['get.info', 'get info', 'x.y'].map((name) => ({ name }))
+  const names = toolNames('web', listed)
+  expect(toolNames('web', listed.toReversed()).toReversed()).toEqual(names)
+  expect(names.slice(0, 2)).not.toContain('mcp__web__get_info')
+  expect(names[2]).toBe('mcp__web__x_y')
+})
+
 test('the gate asks before a tool is used, whatever its server claims, unless a rule names the server', () => {
   const listed = [{ name: 'look', inputSchema: { type: 'object' }, annotations: { readOnlyHint: true } }]
   const { tools } = readTools(listed, defaultMcpLimits)

@@ -49,22 +49,18 @@ export function mcpTools(remote: readonly RemoteTool[], { server, limits, call }
 
 const maxNameLength = 64
 
-/** Unique names that every provider accepts: a name that had to be changed yields to one that had not. */
+/**
+ * Unique names that every provider accepts. A name that had to be changed gets a mark if another tool wants the same
+ * one. The order of the list does not matter: the user's rules are about names.
+ */
 export function toolNames(server: string, tools: readonly { name: string }[]): string[] {
   const prefix = `mcp__${server}__`
   const wanted = tools.map(({ name }) => prefix + name.replace(/[^A-Za-z0-9_-]/g, '_'))
-  const unchanged = wanted.filter((name, index) => name === prefix + tools[index]?.name && name.length <= maxNameLength)
-  const taken = new Set(unchanged)
   return wanted.map((name, index) => {
     const own = tools[index]?.name ?? ''
-    if (name === prefix + own && name.length <= maxNameLength) return name
-    if (name.length <= maxNameLength && !taken.has(name)) {
-      taken.add(name)
-      return name
-    }
+    const isUnique = wanted.indexOf(name) === wanted.lastIndexOf(name)
+    if (name.length <= maxNameLength && (isUnique || name === prefix + own)) return name
     const mark = `_${createHash('sha256').update(own).digest('hex').slice(0, 8)}`
-    const marked = name.slice(0, maxNameLength - mark.length) + mark
-    taken.add(marked)
-    return marked
+    return name.slice(0, maxNameLength - mark.length) + mark
   })
 }

@@ -9,7 +9,7 @@ export interface Pin {
   tools?: Record<string, string>
 }
 
-/** Stores pins by server name. */
+/** Stores pins by server name. Rejects if there may be pins that it cannot read. */
 export interface PinStore {
   get(server: string): Promise<Pin | undefined>
   set(server: string, pin: Pin): Promise<void>

@@ -313,6 +313,25 @@ describe('Chat Completions', () => {
     await expect(answerTo('chat', bytesOf('chat', []))).rejects.toMatchObject({ kind: 'network' })
   })
 
+  test.each(['stays open', 'breaks'])(
+    'an answer is complete at [DONE], whether the connection then %s',
+    async (then) => {
+      const bytes = new TextEncoder().encode(bytesOf('chat', answers.chat))
+      let isCancelled = false
+      const body = new ReadableStream<Uint8Array>(
+        {
+          start: (controller) => controller.enqueue(bytes),
+          pull: () => (then === 'breaks' ? Promise.reject(new Error('ECONNRESET')) : new Promise(() => undefined)),
+          cancel: () => void (isCancelled = true),
+        },
+        { highWaterMark: 0 },
+      )
+      const model = makers.chat(() => Promise.resolve(new Response(body)))
+      expect(await ask(model)).toMatchObject({ finish: 'tool-calls' })
+      expect(isCancelled).toBe(true)
+    },
+  )
+
   test('events after [DONE] are ignored', async () => {
     const bytes = `${bytesOf('chat', answers.chat)}data: {"late":true}\n\n`
     expect(await answerTo('chat', bytes)).toMatchObject({ finish: 'tool-calls' })

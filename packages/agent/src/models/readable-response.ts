@@ -22,11 +22,13 @@ export interface ResponseFormat {
 /**
  * A `fetch` whose answers the provider package can read. Unknown kinds of events, blocks and members are skipped and
  * counted. A successful response that is not a stream of events becomes one, or an error with the text of the server.
+ * Follows no redirect: keys in other headers than `authorization`, and the messages, would go to any other server.
  */
 export function readableFetch(fetch: typeof globalThis.fetch, format: ResponseFormat): typeof globalThis.fetch {
   return async (input, init) => {
     const notes = currentNotes()
-    const response = await fetch(input, init)
+    const response = await fetch(input, { ...init, redirect: 'manual' })
+    if (isRedirect(response)) throw await redirectError(response, input)
     if (!response.ok || !response.body) return response
     const source = new BodyReader(response.body)
     const reader = readerFor(format, notes)
@@ -38,6 +40,23 @@ export function readableFetch(fetch: typeof globalThis.fetch, format: ResponseFo
     if (body instanceof Response) return body
     return new Response(body, { status: response.status, headers: plainHeaders(response.headers) })
   }
+}
+
+/** A browser hides the status of a redirect. */
+function isRedirect({ type, status }: Response): boolean {
+  return type === 'opaqueredirect' || [301, 302, 303, 307, 308].includes(status)
+}
+
+async function redirectError(response: Response, input: Parameters<typeof fetch>[0]): Promise<ModelError> {
+  await response.body?.cancel()
+  const from = input instanceof Request ? input.url : String(input)
+  const location = response.headers.get('location') ?? ''
+  const to = URL.canParse(location, from) ? new URL(location, from).host : 'another address'
+  return new ModelError(
+    'invalid-request',
+    `${new URL(from).host} redirects requests to ${to}, and requests to models follow no redirects. If you trust that server, change the base URL.`,
+    { status: response.status },
+  )
 }
 
 const longestDocument = 16 * 1024 * 1024
@@ -102,6 +121,10 @@ class BodyReader {
           if (made === '') await this.#readMore()
         }
         controller.enqueue(encoder.encode(made))
+        if (!stream.isDone) return
+        // What the server does after `[DONE]` cannot make the answer incomplete.
+        controller.close()
+        await this.#body.cancel().catch(() => undefined)
       },
       cancel: (reason) => this.#body.cancel(reason),
     })
@@ -121,7 +144,8 @@ class EventStream {
   #line = ''
   #data: string[] = []
   #name = ''
-  #isDone = false
+  /** The server has sent `[DONE]`. */
+  isDone = false
   /** The last character was CR: a following LF belongs to it. */
   #wasReturn = false
 
@@ -151,7 +175,7 @@ class EventStream {
 
   /** An event without a blank line after it is incomplete, and is dropped. */
   end(): string {
-    return this.#isDone ? '' : written(this.#reader.end?.(false) ?? [])
+    return this.isDone ? '' : written(this.#reader.end?.(false) ?? [])
   }
 
   #readLine(line: string): string {
@@ -170,9 +194,9 @@ class EventStream {
     const name = this.#name
     this.#data = []
     this.#name = ''
-    if (data.trim() === '' || this.#isDone) return ''
+    if (data.trim() === '' || this.isDone) return ''
     if (data.trim() === '[DONE]') {
-      this.#isDone = true
+      this.isDone = true
       return `${written(this.#reader.end?.(true) ?? [])}data: [DONE]\n\n`
     }
     const value = parsed(data)

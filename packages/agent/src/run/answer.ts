@@ -76,7 +76,8 @@ export class Answer {
 
   /** The content so far, in order. A call whose input is incomplete has the received input in `partialInput`. */
   get content(): Content[] {
-    return this.#blocks.flatMap((block) => contentOf(block))
+    const isCutOff = this.finish === 'length'
+    return this.#blocks.flatMap((block, index) => contentOf(block, isCutOff && index === this.#blocks.length - 1))
   }
 
   get calls(): ToolUse[] {
@@ -136,7 +137,8 @@ export class Answer {
   }
 }
 
-function contentOf(block: Block): Content[] {
+/** `isCutOff`: the answer reached its limit in or after this block. */
+function contentOf(block: Block, isCutOff: boolean): Content[] {
   const metadata = block.providerMetadata && { providerMetadata: block.providerMetadata }
   switch (block.type) {
     case 'text':
@@ -147,7 +149,9 @@ function contentOf(block: Block): Content[] {
       return [{ type: 'reasoning', reasoning: { text, ...(signature !== undefined && { signature }), ...metadata } }]
     }
     case 'call': {
-      const input = block.isWhole ? parseInput(block.text) : undefined
+      // Without input, the limit may have come before the first argument.
+      const isWhole = block.isWhole && !(isCutOff && /^[\s{}]*$/.test(block.text))
+      const input = isWhole ? parseInput(block.text) : undefined
       const call = { id: block.callId, name: block.name, input: input ?? {} }
       return [{ type: 'tool_use', toolUse: { ...call, ...(!input && { partialInput: block.text }), ...metadata } }]
     }

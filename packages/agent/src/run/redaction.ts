@@ -67,7 +67,8 @@ function redactDraft<D extends Draft>(draft: D, redactor: Redactor): D {
   if (draft.type === 'message') return { ...draft, message: redactMessage(draft.message, redactor) }
   if (draft.type === 'attempt') {
     const { attempt } = draft
-    return { ...draft, attempt: { ...attempt, content: redactSaid(attempt.content, redactor) } }
+    const error = redactor.json(attempt.error)
+    return { ...draft, attempt: { ...attempt, error, content: redactSaid(attempt.content, redactor) } }
   }
   // The trees of a check must be found again.
   if (draft.type === 'check')

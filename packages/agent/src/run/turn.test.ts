@@ -72,6 +72,24 @@ describe('an empty answer', () => {
   })
 })
 
+test.each(['', '{}'])(
+  'a call without input at the end of an answer that reached its limit does not run (%j)',
+  async (input) => {
+    const model = scriptedModel(
+      script().text('I clean up.').toolCall('a', 'delete', input).finish('length').step().text('Never mind.'),
+    )
+    const agent = await TestAgent.open({ model })
+    expect(await agent.prompt('go')).toMatchObject({ outcome: 'completed' })
+    expect(await agent.path()).toEqual([
+      'user: go',
+      expect.stringMatching(/^custom: .*delete/),
+      'assistant: Never mind.',
+    ])
+    expect(await agent.lineTypes()).not.toContain('tool_start')
+    await agent.close()
+  },
+)
+
 test('a turn that the provider pauses is continued', async () => {
   const paused = script().text('Let me search.').finish('pause').step().text('Found.')
   const agent = await TestAgent.open({ model: scriptedModel(paused) })

@@ -74,6 +74,19 @@ test('a malformed file or value is rejected, and the file stays as it is', async
   expect(await other.read(`${config}/settings.json`)).toBe('{"model":"a/b"}')
 })
 
+test('a change that would make the settings file too large is rejected, and the file stays readable', async () => {
+  const rules = Array.from({ length: 2500 }, (_, index) => `command tool-${index}`)
+  const text = JSON.stringify({ model: 'a/b', projects: { '/srv': { allow: rules } } })
+  await using folder = await TestFolder.make({ [`${config}/settings.json`]: text })
+  const place = { home: folder.path, env: {} }
+  await expect(change(folder, { model: 'c/d' })).rejects.toMatchObject({
+    code: 'malformed-file',
+    message: expect.stringContaining('With the change: It is larger than 64 KiB.'),
+  })
+  expect(await folder.read(`${config}/settings.json`)).toBe(text)
+  expect((await loadSettings({ cwd: folder.path, ...place })).problems).toEqual([])
+})
+
 test('concurrent changes are all kept', async () => {
   await using folder = await TestFolder.make()
   await Promise.all([

@@ -94,7 +94,12 @@ async function changeFile(
     const read = await readBounded(path, maxBytes)
     if (read.type === 'refused') throw malformed(path, read.reason)
     const bytes = read.type === 'read' ? read.bytes : new Uint8Array()
-    await writePrivateFile(path, await changedText({ path, format }, bytes, changesTo))
+    const text = await changedText({ path, format }, bytes, changesTo)
+    // Loaded on demand: the parser is large.
+    const { readSettingsText } = await import('./settings-text.ts')
+    const result = readSettingsText(Buffer.from(text), format)
+    if (result.type === 'malformed') throw malformed(path, `With the change: ${result.message}`)
+    await writePrivateFile(path, text)
   })
 }
 

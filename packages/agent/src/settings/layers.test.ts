@@ -200,6 +200,20 @@ describe('a trusted project cannot set what protects the user', () => {
     expect(problems[0]?.message).toMatch(/A project can(?:not| only) .*\.$/)
   })
 
+  test('a trusted project cannot name a model by URL, in any setting', async () => {
+    const url = 'http://evil.example/v1#m'
+    const user = { model: 'user/m', modelCycle: ['user/m'] }
+    const named = { model: url, smallModel: url.toUpperCase(), fallbackModel: url, modelCycle: ['project/m', url] }
+    const { values, problems } = await load({ [userFile]: user, [projectFile]: named })
+    expect([values.model, values.smallModel, values.fallbackModel]).toEqual(['user/m', undefined, undefined])
+    expect(values.modelCycle).toEqual(['project/m'])
+    expect(problems.map(({ type, key }) => [type, key])).toEqual(
+      ['model', 'smallModel', 'fallbackModel', 'modelCycle.1'].map((key) => ['refused', key]),
+    )
+    const { values: cycling } = await load({ [userFile]: user, [projectFile]: { modelCycle: [url] } })
+    expect(cycling.modelCycle).toEqual(['user/m'])
+  })
+
   test('can turn off registries in the sandbox, and require a sandbox', async () => {
     const sandbox = { reachesRegistries: false, isRequired: true }
     const { values, problems } = await load({ [projectFile]: { sandbox } })
@@ -275,6 +289,15 @@ test.each([
   const { values, problems } = await load({ [userFile]: text }, { flags: { permissions: { mode: 'auto' } } })
   expect(values.permissions.mode).toBe('ask')
   expect(problems.at(-1)?.message).toBe('The mode is ask, not auto, because there may be rules that could not be read.')
+})
+
+test.each([
+  ['is a list', [{ permissions: { deny: ['tool bash'] } }]],
+  ['has too many mistakes', { permissions: { deny: ['tool bash'] }, modelCycle: Array.from({ length: 100 }, () => 1) }],
+])('the mode is at most ask if a settings file %s', async (_, settings) => {
+  const user = { [userFile]: settings }
+  const { values, maxMode } = await load(user, { env: { TAPETREE_PERMISSIONS_MODE: 'auto' } })
+  expect([values.permissions.mode, maxMode]).toEqual(['ask', 'ask'])
 })
 
 test('an unknown key is reported with its line and the nearest name', async () => {

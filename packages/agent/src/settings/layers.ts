@@ -254,9 +254,11 @@ function narrowIfUnsure(
   origins: Map<string, Origin>,
   problems: SettingsProblem[],
 ): PermissionMode | undefined {
+  // A file that is ignored as a whole has the key ''.
   const isUnsure = problems.some(
     ({ type, key }) =>
-      type === 'malformed' || (type === 'invalid' && (key === 'permissions' || key?.startsWith('permissions.'))),
+      type === 'malformed' ||
+      (type === 'invalid' && (key === '' || key === 'permissions' || key?.startsWith('permissions.'))),
   )
   if (!isUnsure) return undefined
   if (!isWider(values.permissions.mode, 'ask')) return 'ask'

@@ -7,6 +7,7 @@ import type { SettingFault } from './check-settings.ts'
 import type { ProjectContent } from './project.ts'
 import type { CheckedSettings } from './schema.ts'
 import { hosts } from '../models/hosts.ts'
+import { isUrl } from '../models/registry/model-info.ts'
 
 /**
  * The settings that a project may set, even a trusted one: trust means that its commands may run, not that it may
@@ -39,6 +40,16 @@ export function limitProject(
       ['providers', name],
       'A project cannot set where requests and keys are sent. Add the provider to your own settings.',
     )
+  }
+  for (const name of ['model', 'smallModel', 'fallbackModel'] as const) {
+    if (!isUrl(limited[name] ?? '')) continue
+    refuse([name], modelByUrl)
+    delete limited[name]
+  }
+  if (limited.modelCycle?.some(isUrl)) {
+    limited.modelCycle.forEach((name, index) => isUrl(name) && refuse(['modelCycle', index], modelByUrl))
+    limited.modelCycle = limited.modelCycle.filter((name) => !isUrl(name))
+    if (limited.modelCycle.length === 0) delete limited.modelCycle
   }
   for (const name of Object.keys(agents ?? {})) {
     refuse(['agents', name], 'A project cannot set which programs run as agents. Add the agent to your own settings.')
@@ -101,6 +112,7 @@ export function limitProject(
 type Refuse = (path: readonly PropertyKey[], message: string) => void
 
 const tooHigh = 'A project cannot raise a limit, only lower it.'
+const modelByUrl = 'A project cannot name a model by its URL, because that sets where requests are sent.'
 const notCovered =
   'A project can only name files in its .tapetree or .agents folder, because only their content is covered by trust.'
 

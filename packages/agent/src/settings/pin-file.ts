@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import { z } from 'zod'
 import type { Pin, PinStore } from '../mcp/pinned-tools.ts'
+import { ServerProblem } from '../mcp/server-problem.ts'
 import { readBounded, changePrivateFile, writePrivateFile } from './config-files.ts'
 
 const pinsSchema = z.record(
@@ -30,14 +31,22 @@ export class PinFile implements PinStore {
     })
   }
 
-  /** An unreadable file has no pins: then all servers are new, and not trusted. */
+  /** Throws if there is a file that cannot be read: without pins, a changed server would count as a new one. */
   async #read(): Promise<Map<string, Pin>> {
     const result = await readBounded(this.#path, maxBytes)
-    if (result.type !== 'read') return new Map()
+    if (result.type === 'missing') return new Map()
+    if (result.type === 'refused') throw this.#unreadable(result.reason)
     try {
       return new Map(Object.entries(pinsSchema.parse(JSON.parse(Buffer.from(result.bytes).toString()))))
     } catch {
-      return new Map()
+      throw this.#unreadable('It is malformed.')
     }
+  }
+
+  #unreadable(reason: string): ServerProblem {
+    return new ServerProblem(
+      `The pins of MCP servers in ${this.#path} cannot be read, so no server is started. ${reason} Repair or remove the file, then restart the server.`,
+      { isFinal: true },
+    )
   }
 }

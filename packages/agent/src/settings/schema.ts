@@ -266,7 +266,12 @@ function fromText(text: string): { type?: string | undefined; match?: string | u
   return { type, match }
 }
 
-const modelName = z.string().regex(/^[^\s/]+\/\S+$/, 'A model is written as provider/id.')
+const modelName = z
+  .string()
+  .regex(
+    /^(?:(?!https?:\/\/)[^\s/]+\/\S+|https?:\/\/[^\s#]+#\S+)$/i,
+    'A model is written as provider/id, or as http://host:port/v1#id.',
+  )
 const thinkingLevel = z.enum(thinkingLevels)
 
 const tokens = z.int().positive()

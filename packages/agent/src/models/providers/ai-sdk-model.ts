@@ -25,6 +25,8 @@ export interface AiSdkModelOptions {
   prices?: ModelPrices | undefined
   idle?: Partial<IdleLimits> | undefined
   clock?: Clock | undefined
+  /** Removed from errors: some servers repeat it. */
+  apiKey?: string | undefined
   /** Sent with every request of this model, in addition to the facts. */
   promptCacheKey?: string | undefined
   /** Provider options that mark the end of the cached prefix. Default: those of Anthropic. */
@@ -37,7 +39,7 @@ const adapterVersion = '2'
 
 /** A model of a provider package of the Vercel AI SDK, called directly and not through the loop of the SDK. */
 export function adaptedModel(options: AiSdkModelOptions): Model {
-  const { provider, languageModel, facts, prices, clock = systemClock } = options
+  const { provider, apiKey, languageModel, facts, prices, clock = systemClock } = options
   const { modelId } = languageModel
   const limits = { ...knownLimits(modelId), ...options.limits }
   const idle = { ...defaultIdle, ...options.idle }
@@ -51,7 +53,7 @@ export function adaptedModel(options: AiSdkModelOptions): Model {
       const call = callOf(request, params, { ...options, limits })
       return {
         reference: { sha256: hashOf({ provider, modelId, api: facts.api, ...call }), adapter, adapterVersion, params },
-        stream: (signal) => streamParts({ provider, languageModel, facts, limits, idle, clock, call }, signal),
+        stream: (signal) => streamParts({ provider, apiKey, languageModel, facts, limits, idle, clock, call }, signal),
       }
     },
     ...(prices && { costOf: (usage) => usage.cost ?? costAt(prices, usage) }),

@@ -7,7 +7,7 @@ import type { ModelPrices } from '../model-prices.ts'
 
 export interface ProviderOptions {
   model: string
-  /** Default: the usual environment variable of the provider. */
+  /** Default: the usual environment variable of the provider. If empty, no key is sent. */
   apiKey?: string
   baseUrl?: string
   headers?: Record<string, string>
@@ -48,6 +48,14 @@ export function connectionOf(options: ProviderOptions, format: ResponseFormat): 
     ...(apiKey !== undefined && { apiKey }),
     ...(baseUrl !== undefined && { baseURL: baseUrl }),
     ...(headers && { headers }),
-    fetch: readableFetch(fetch, format),
+    fetch: readableFetch(apiKey === '' ? withoutKey(fetch) : fetch, format),
+  }
+}
+
+/** The packages turn an empty key into an empty header. */
+function withoutKey(fetch: typeof globalThis.fetch): typeof globalThis.fetch {
+  return (input, init) => {
+    const headers = [...new Headers(init?.headers)].filter(([, value]) => value !== '' && value !== 'Bearer')
+    return fetch(input, { ...init, headers })
   }
 }

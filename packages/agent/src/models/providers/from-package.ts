@@ -8,19 +8,22 @@ import { anthropicFacts, googleFacts, openaiCompatibleFacts, openaiFacts } from 
 import { adaptedModel } from './ai-sdk-model.ts'
 import { connectionOf, type OpenaiCompatibleOptions, type OpenaiOptions, type ProviderOptions } from './connection.ts'
 
-export function anthropicModel(create: typeof createAnthropic, options: ProviderOptions): Model {
+/** `name`: the provider in messages and in the log, if it is not the usual one of the package. */
+type Named<Options> = Options & { name?: string }
+
+export function anthropicModel(create: typeof createAnthropic, options: Named<ProviderOptions>): Model {
   const languageModel = create(connectionOf(options, { api: 'anthropic' })).languageModel(options.model)
-  return adaptedModel({ ...options, provider: 'anthropic', languageModel, facts: anthropicFacts })
+  return adaptedModel({ ...options, provider: options.name ?? 'anthropic', languageModel, facts: anthropicFacts })
 }
 
-export function googleModel(create: typeof createGoogle, options: ProviderOptions): Model {
+export function googleModel(create: typeof createGoogle, options: Named<ProviderOptions>): Model {
   const languageModel = create(connectionOf(options, { api: 'google' })).languageModel(options.model)
-  return adaptedModel({ ...options, provider: 'google', languageModel, facts: googleFacts })
+  return adaptedModel({ ...options, provider: options.name ?? 'google', languageModel, facts: googleFacts })
 }
 
-export function openaiModel(create: typeof createOpenAI, options: OpenaiOptions): Model {
+export function openaiModel(create: typeof createOpenAI, options: Named<OpenaiOptions>): Model {
   const languageModel = create(connectionOf(options, { api: 'openai' })).responses(options.model)
-  return adaptedModel({ ...options, provider: 'openai', languageModel, facts: openaiFacts })
+  return adaptedModel({ ...options, provider: options.name ?? 'openai', languageModel, facts: openaiFacts })
 }
 
 export function openaiCompatibleModel(create: typeof createOpenAICompatible, options: OpenaiCompatibleOptions): Model {
@@ -36,7 +39,7 @@ export function openaiCompatibleModel(create: typeof createOpenAICompatible, opt
 function withAzureKey(options: OpenaiCompatibleOptions): OpenaiCompatibleOptions {
   const { apiKey, baseUrl, headers } = options
   const isAzure = URL.canParse(baseUrl) && new URL(baseUrl).hostname.endsWith('.azure.com')
-  return isAzure && apiKey !== undefined ? { ...options, headers: { 'api-key': apiKey, ...headers } } : options
+  return isAzure && apiKey ? { ...options, headers: { 'api-key': apiKey, ...headers } } : options
 }
 
 /** A query belongs after the path of each request: `…/deployments/gpt?api-version=…` of Azure before its v1 API. */

@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { text } from '@tapetree/session'
-import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import type { Model, ModelPart, ModelRequest, ThinkingLevel } from '../model.ts'
 import { FakeClock } from '../../testing/fake-clock.ts'
 import {
@@ -95,6 +95,34 @@ describe('open', () => {
       fake.script(say('ok'))
       await collect(model, { ...request, thinkingLevel: told })
       expect(fake.requests[0]?.body['reasoning_effort']).toBe(effort)
+    },
+  )
+
+  test.each([
+    ['anthropic', 'ANTHROPIC_API_KEY'],
+    ['openai', 'OPENAI_API_KEY'],
+    ['google', 'GOOGLE_GENERATIVE_AI_API_KEY'],
+  ] as const)(
+    'a provider of the user without a key variable never gets the key of another provider: %s',
+    async (api, variable) => {
+      vi.stubEnv(variable, aKey)
+      const headers = { 'x-team': 'blue' }
+      const registry = createModelRegistry({ providers: { mine: { api, baseUrl: fake.baseUrl(api), headers } } })
+      const { model } = await registry.open('mine/anything')
+      fake.script(say('Hello'))
+      await collect(model).finally(() => vi.unstubAllEnvs())
+      expect(fake.requests[0]?.headers).toMatchObject(headers)
+      expect(JSON.stringify(fake.requests[0]?.headers)).not.toMatch(
+        new RegExp(`${aKey}|x-api-key|authorization|x-goog`),
+      )
+    },
+  )
+
+  test.each(['anthropic', 'openai', 'google', 'openai-compatible'] as const)(
+    'a model of a provider of the user has the name of that provider, by which a session finds it again: %s',
+    async (api) => {
+      const registry = createModelRegistry({ providers: { mine: { api, baseUrl: fake.baseUrl(fakeApis[api]) } } })
+      expect((await registry.open('mine/anything')).model.provider).toBe('mine')
     },
   )
 

@@ -148,7 +148,8 @@ class Registry implements ModelRegistry {
     const info = this.#priced(resolved, prices)
     const model = await makeModel(info, provider, {
       ...options,
-      ...(key && { apiKey: key.value }),
+      // Without a key, the packages would take that of their usual provider from the environment.
+      apiKey: key?.value ?? '',
       fetch: this.#fetch,
       clock: this.#clock,
     })
@@ -504,7 +505,7 @@ function urlProvider(url: string): ModelProvider {
 }
 
 /** Splits `http://host:port/v1#model` into provider and model. */
-function splitUrl(text: string): { provider: string; id: string } {
+export function splitUrl(text: string): { provider: string; id: string } {
   const [base = '', id = ''] = text.split(/#(.*)/s)
   if (!URL.canParse(base) || id === '') {
     throw new RegistryError(

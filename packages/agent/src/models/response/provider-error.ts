@@ -2,14 +2,23 @@ import { parseJson } from '@tapetree/session/util/json'
 import { classifyError, type ErrorFacts } from './classify-error.ts'
 import { ModelError, type ModelErrorKind } from '../model.ts'
 
+interface ErrorContext {
+  provider: string
+  apiKey?: string | undefined
+  now: number
+}
+
 /**
  * Converts anything that a provider package threw, or put into its stream, to the only error that leaves the adapter.
  */
-export function toModelError(error: unknown, { provider, now }: { provider: string; now: number }): ModelError {
-  if (error instanceof ModelError) return error
+export function toModelError(error: unknown, { provider, apiKey, now }: ErrorContext): ModelError {
+  if (error instanceof ModelError) {
+    error.message = withoutKeys(error.message, apiKey)
+    return error
+  }
   const facts = factsOf(error)
   const kind = ownErrors.get(facts.name) ?? classifyError(facts)
-  return new ModelError(kind, sentence({ provider, kind, facts }), {
+  return new ModelError(kind, sentence({ provider, apiKey, kind, facts }), {
     status: facts.status,
     retryAfterMs: retryAfterMs(facts, now),
     // The error of a provider package contains the whole request; only its cause is kept.
@@ -105,9 +114,14 @@ function codesOf(places: Record<PropertyKey, unknown>[]): string[] {
   return given.flatMap((each) => (typeof each === 'string' ? [each.toLowerCase()] : []))
 }
 
-function sentence({ provider, kind, facts }: { provider: string; kind: ModelErrorKind; facts: Facts }): string {
+function sentence({
+  provider,
+  apiKey,
+  kind,
+  facts,
+}: Omit<ErrorContext, 'now'> & { kind: ModelErrorKind; facts: Facts }): string {
   const status = facts.status === undefined ? '' : ` (${facts.status})`
-  const said = withoutKeys(facts.message).replace(/\s+/g, ' ').trim().slice(0, 500)
+  const said = withoutKeys(facts.message, apiKey).replace(/\s+/g, ' ').trim().slice(0, 500)
   return `${provider} ${happened[kind]}${status}${said === '' ? '.' : `: ${said}`}`
 }
 
@@ -124,9 +138,10 @@ const happened: Record<ModelErrorKind, string> = {
   unknown: 'failed',
 }
 
-/** Some servers repeat the key that they received. */
-function withoutKeys(text: string): string {
-  return text.replace(/\b(?:sk|pk|gsk|xai|key|AIza|Bearer)[-_ ]?[A-Za-z0-9_*-]{12,}/g, '[key]')
+/** Some servers repeat the key that they received. Shorter keys are placeholders, such as `none`. */
+function withoutKeys(text: string, apiKey = ''): string {
+  const rest = apiKey.length < 8 ? text : text.replaceAll(apiKey, '[key]')
+  return rest.replace(/\b(?:sk|pk|gsk|xai|key|AIza|Bearer)[-_ ]?[A-Za-z0-9_*-]{12,}/g, '[key]')
 }
 
 function lowerCaseNames(headers: Record<PropertyKey, unknown>): Record<string, string | undefined> {

@@ -17,6 +17,7 @@ import type { ReportedCost } from '../hosts.ts'
 
 export interface StreamOptions {
   provider: string
+  apiKey?: string | undefined
   languageModel: LanguageModelV4
   facts: ProviderFacts
   limits: ModelLimits
@@ -34,7 +35,7 @@ const streamOver = new Error('The answer is over.')
 /** Sends a call and yields its answer in parts. The connection never outlives it. */
 export async function* streamParts(options: StreamOptions, signal: AbortSignal): AsyncGenerator<ModelPart, void> {
   signal.throwIfAborted()
-  const { provider, clock, idle } = options
+  const { provider, apiKey, clock, idle } = options
   const timeout = new IdleTimeout({ provider, clock, limitMs: idle.firstMs })
   const over = new AbortController()
   const ended = AbortSignal.any([signal, timeout.signal, over.signal])
@@ -45,7 +46,7 @@ export async function* streamParts(options: StreamOptions, signal: AbortSignal):
     const stream = await withNotes(notes, () => openStream(options, ended))
     for (let next = await stream.read(); !next.done; next = await stream.read()) {
       const part = next.value
-      if (part.type === 'error') throw toModelError(part.error, { provider, now: clock.now() })
+      if (part.type === 'error') throw toModelError(part.error, { provider, apiKey, now: clock.now() })
       if (part.type === 'finish') {
         // An answer may consist of several, each with its own end; the last one counts.
         finish = part
@@ -65,7 +66,7 @@ export async function* streamParts(options: StreamOptions, signal: AbortSignal):
     signal.throwIfAborted()
     // A connection that breaks after the end, or stays open, does not invalidate the end.
     const isOver = finish !== undefined && (timeout.signal.aborted || !(error instanceof ModelError))
-    if (!isOver) throw toModelError(timeout.signal.reason ?? error, { provider, now: clock.now() })
+    if (!isOver) throw toModelError(timeout.signal.reason ?? error, { provider, apiKey, now: clock.now() })
   } finally {
     timeout.close()
     // A constant reason: the default one is an exception with an expensive stack trace, which is never read.
