@@ -21,3 +21,20 @@ test('a list of kept files is replaced as a whole, so that a crash never leaves 
   expect(readFileSync(join(folder, 'before'), 'utf8')).toBe(before)
   expect((await kept.list()).map(({ path }) => path)).toEqual(['one', 'two'])
 })
+
+test('a control file that cannot be moved is named, and the others and the output are not lost', async () => {
+  const folder = realpathSync(mkdtempSync(join(tmpdir(), 'tapetree-kept-')))
+  onTestFinished(() => rmSync(folder, { recursive: true }))
+  const [keep, cwd] = [join(folder, 'keep'), join(folder, 'work')]
+  mkdirSync(cwd)
+  writeFileSync(join(cwd, 'two'), 'two')
+  const kept = new KeptWrites({ keep, cwd })
+
+  // It goes before it is moved, which is one of the reasons.
+  const { writes, unmoved } = await kept.take('job', [join(cwd, 'one'), join(cwd, 'two')])
+
+  expect(unmoved).toEqual([{ path: 'one', reason: expect.stringContaining('ENOENT') as string }])
+  expect(writes).toEqual([{ id: 'job.1', path: 'two' }])
+  expect((await kept.list()).map(({ path }) => path)).toEqual(['two'])
+  expect(await kept.take('job', [])).toEqual({ writes, unmoved: [] })
+})

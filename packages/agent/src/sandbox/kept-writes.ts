@@ -1,11 +1,12 @@
 import { createHash } from 'node:crypto'
 import { existsSync, type Stats } from 'node:fs'
-import { cp, lstat, mkdir, open, readdir, readFile, readlink, realpath, rename, rm } from 'node:fs/promises'
+import { chmod, cp, lstat, mkdir, open, readdir, readFile, readlink, realpath, rename, rm } from 'node:fs/promises'
 import { dirname, join, relative } from 'node:path'
 import { createRedactor, defaultPolicy } from '@tapetree/redact'
 import { replaceFile } from '@tapetree/session/util/replace-file'
-import type { BlockedDraft, RecordBlocked } from '../tools/commands/command.ts'
+import type { BlockedDraft, RecordBlocked, TakenBack } from '../tools/commands/command.ts'
 import { isInside } from '../util/is-inside.ts'
+import { messageOf } from '../util/message-of.ts'
 
 /** A control file or folder that a command made. It was moved out of the working folder, and the user may apply it. */
 export interface KeptWrite {
@@ -132,17 +133,31 @@ export class KeptWrites {
   }
 
   /** Moves these files out of the working folder, and adds those that an earlier process moved for the same command. */
-  async take(name: string, paths: readonly string[], callId?: string): Promise<{ id: string; path: string }[]> {
+  async take(name: string, paths: readonly string[], callId?: string): Promise<Pick<TakenBack, 'writes' | 'unmoved'>> {
     const folder = join(this.#folder, name)
     const before = await readJson(join(folder, 'moved.json'))
     const moved = new Map(Object.entries((before as KeptGroup | undefined)?.moved ?? {}))
-    for (const path of paths) moved.set(path, String(moved.size))
-    if (moved.size === 0) return []
+    const next = 1 + Math.max(-1, ...[...moved.values()].map(Number))
+    for (const [index, path] of paths.entries()) moved.set(path, String(next + index))
+    if (moved.size === 0) return { writes: [], unmoved: [] }
     await mkdir(folder, { recursive: true, mode: 0o700 })
-    const group: KeptGroup = { ...(callId !== undefined && { callId }), moved: Object.fromEntries(moved) }
-    await replaceFile(join(folder, 'moved.json'), JSON.stringify(group))
-    for (const path of paths) await move(path, join(folder, moved.get(path) ?? ''))
-    return Array.from(moved, ([path, place]) => ({ id: `${name}.${place}`, path: this.#shown(path) }))
+    const writeList = (): Promise<void> => {
+      const group: KeptGroup = { ...(callId !== undefined && { callId }), moved: Object.fromEntries(moved) }
+      return replaceFile(join(folder, 'moved.json'), JSON.stringify(group))
+    }
+    await writeList()
+    const unmoved: { path: string; reason: string }[] = []
+    for (const path of paths) {
+      try {
+        await moveAway(path, join(folder, moved.get(path) ?? ''))
+      } catch (error) {
+        unmoved.push({ path: this.#shown(path), reason: messageOf(error) })
+        moved.delete(path)
+      }
+    }
+    if (unmoved.length > 0) await writeList()
+    const writes = Array.from(moved, ([path, place]) => ({ id: `${name}.${place}`, path: this.#shown(path) }))
+    return { writes, unmoved }
   }
 
   /** The user was asked about them, and they stay out. */
@@ -253,6 +268,20 @@ async function readJson(file: string): Promise<unknown> {
 
 async function nearest(folder: string): Promise<string> {
   for (let each = folder; ; each = dirname(each)) if (existsSync(each) || each === dirname(each)) return each
+}
+
+/** Also out of a folder that a command made read-only. A folder that is moved changes itself: it gets another parent. */
+async function moveAway(from: string, to: string): Promise<void> {
+  try {
+    await move(from, to)
+  } catch (error) {
+    if (!['EACCES', 'EPERM'].includes((error as NodeJS.ErrnoException).code ?? '')) throw error
+    for (const each of [dirname(from), from]) {
+      const info = await lstat(each)
+      if (info.isDirectory()) await chmod(each, (info.mode & 0o7777) | 0o300)
+    }
+    await move(from, to)
+  }
 }
 
 async function move(from: string, to: string): Promise<void> {

@@ -221,8 +221,12 @@ class Agents {
 
   report(event: ProxyEvent): void {
     const line = { at: Date.now(), ...event }
-    const size = statSync(this.#file, { throwIfNoEntry: false })?.size ?? 0
-    if (size < maxEventsBytes) appendFileSync(this.#file, `${JSON.stringify(line)}\n`, { mode: 0o600 })
+    try {
+      const size = statSync(this.#file, { throwIfNoEntry: false })?.size ?? 0
+      if (size < maxEventsBytes) appendFileSync(this.#file, `${JSON.stringify(line)}\n`, { mode: 0o600 })
+    } catch {
+      // The disk may be full. Commands keep their network, and the results of their calls do not name this host.
+    }
     for (const agent of this.#connected) send(agent, { type: 'event', event })
   }
 

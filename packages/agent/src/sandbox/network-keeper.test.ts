@@ -10,6 +10,7 @@ import {
   readlinkSync,
   realpathSync,
   rmSync,
+  symlinkSync,
   writeFileSync,
 } from 'node:fs'
 import { createServer, type Server } from 'node:http'
@@ -293,6 +294,18 @@ describe('the keeper of the network', () => {
     })
     const { stdout } = await running.ended
     expect(stdout.trim().split(/\s*\n/)).toEqual(Array.from({ length: 10 }, () => `200 hello ok.example:${port}`))
+  })
+
+  test('a full disk ends neither the keeper nor the results of later commands', async () => {
+    symlinkSync('/dev/full', join(networkFolder, eventsFile))
+    const agent = new NetworkAgent(process.getuid?.() ?? 0)
+    for (let count = 0; count < 2; count++)
+      expect(await agent.run(get('ok.example'))).toBe(`200 hello ok.example:${port}`)
+    rmSync(join(networkFolder, eventsFile))
+    const opened = { at: 1, type: 'opened', host: 'ok.example', port: 80, callId: 'call_1', address: '127.0.0.1' }
+    writeFileSync(join(networkFolder, eventsFile), `{"at":1,"ty\n${JSON.stringify(opened)}\n`)
+    const log = new NetworkKeeper({ folder: networkFolder, bwrap: 'bwrap', rules: noRules })
+    expect(await log.trafficOf('call_1')).toEqual({ reached: ['ok.example'], refused: [] })
   })
 
   test('has rules in force as soon as they are set', async () => {

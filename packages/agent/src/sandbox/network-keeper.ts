@@ -281,7 +281,7 @@ class TrafficLog {
   }
 
   async of(callId: string): Promise<CallTraffic> {
-    this.#reading = this.#reading.then(() => this.#read())
+    this.#reading = this.#reading.catch(() => undefined).then(() => this.#read())
     await this.#reading
     const { reached = [], refused = [] } = this.#calls.get(callId) ?? {}
     return { reached: [...reached], refused: Array.from(refused, ([host, rest]) => ({ host, ...rest })) }
@@ -294,8 +294,10 @@ class TrafficLog {
     const { bytesRead } = await file.read(bytes, 0, bytes.length, this.#offset)
     const end = bytes.subarray(0, bytesRead).lastIndexOf('\n') + 1
     this.#offset += end
-    for (const line of bytes.subarray(0, end).toString().split('\n'))
-      if (line !== '') this.#take(JSON.parse(line) as ProxyEvent)
+    for (const line of bytes.subarray(0, end).toString().split('\n')) {
+      const event = parseEvent(line)
+      if (event) this.#take(event)
+    }
   }
 
   #take(event: ProxyEvent): void {
@@ -305,6 +307,15 @@ class TrafficLog {
     this.#calls.set(callId, call)
     if (event.type === 'opened') call.reached.add(host)
     else call.refused.set(host, { count: (call.refused.get(host)?.count ?? 0) + 1, reason: event.reason })
+  }
+}
+
+/** Undefined if the line is empty or incomplete, as on a disk that was full. */
+function parseEvent(line: string): ProxyEvent | undefined {
+  try {
+    return JSON.parse(line) as ProxyEvent
+  } catch {
+    return undefined
   }
 }
 

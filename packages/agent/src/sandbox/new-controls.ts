@@ -10,15 +10,28 @@ import { gitControls, type SandboxFacts } from './sandbox-policy.ts'
 /** What can make other programs run something, in the working folders. */
 type ControlFacts = Pick<SandboxFacts, 'folders' | 'repositories' | 'worktrees' | 'controls' | 'links'>
 
-/** Every control file by its path. A link counts with its target, because a command can make it lead elsewhere. */
-function controlPaths({ repositories, worktrees, controls, links }: ControlFacts): string[] {
-  return [
+interface Control {
+  path: string
+  /** A link counts with its target, because a command can make it lead elsewhere. */
+  key: string
+}
+
+function findControls({ folders, repositories, worktrees, controls, links }: ControlFacts): Control[] {
+  const paths = [
     ...controls.map(({ path }) => path),
-    ...links.map(({ path, target }) => `${path} -> ${target}`),
-    ...repositories,
+    ...repositories.map((git) => (holdsWork(git, folders) ? join(git, 'HEAD') : git)),
     ...repositories.flatMap((git) => gitControls.map((name) => join(git, name)).filter((path) => existsSync(path))),
     ...worktrees.flatMap(worktreeProblems),
   ]
+  return [
+    ...paths.map((path) => ({ path, key: path })),
+    ...links.map(({ path, target }) => ({ path, key: `${path} -> ${target}` })),
+  ]
+}
+
+/** Whether it is a working folder or has one in it. It is never moved: without its `HEAD` it is no repository. */
+function holdsWork(path: string, folders: readonly string[]): boolean {
+  return folders.some((folder) => isInside(folder, path))
 }
 
 /** A worktree that has settings of its own, or takes them from elsewhere. */
@@ -33,7 +46,7 @@ const listName = 'controls.json'
 
 export async function rememberControls(spool: string, facts: ControlFacts): Promise<void> {
   await mkdir(spool, { recursive: true, mode: 0o700 })
-  await writeFile(join(spool, listName), JSON.stringify(controlPaths(facts)), { mode: 0o600 })
+  await writeFile(join(spool, listName), JSON.stringify(findControls(facts).map(({ key }) => key)), { mode: 0o600 })
 }
 
 interface TakeBackOptions {
@@ -50,20 +63,27 @@ export async function takeBackControls(options: TakeBackOptions): Promise<TakenB
   const before = await readList(join(spool, listName))
   if (!before) return undefined
   const facts = await survey()
-  const made = controlPaths(facts).filter((path) => !before.includes(path))
+  const made = findControls(facts)
+    .filter(({ key }) => !before.includes(key))
+    .map(({ path }) => path)
   const harmless = made.filter((path) => isHarmlessRepository(path, facts))
+  // Once its `HEAD` is gone, `config` in a working folder may be anything of the user.
+  const freed = facts.repositories.filter((git) => holdsWork(git, facts.folders) && made.includes(join(git, 'HEAD')))
   const paths: string[] = []
-  for (const path of made.map((each) => each.split(' -> ')[0] ?? each)) {
-    const isHarmless = harmless.some((repository) => isInside(path, repository))
-    if (!isHarmless && !(await kept.isAgreed(path))) paths.push(path)
+  for (const path of made) {
+    const isHarmless =
+      harmless.some((repository) => isInside(path, repository)) ||
+      freed.some((git) => gitControls.some((name) => path === join(git, name)))
+    if (!isHarmless && !holdsWork(path, facts.folders) && !(await kept.isAgreed(path))) paths.push(path)
   }
   const outermost = paths.filter((path) => !paths.some((other) => other !== path && isInside(path, other)))
   const name = basename(spool)
   // Those that an earlier process moved are among them, if it was killed before the user answered.
-  const writes = await kept.take(name, outermost, callId)
-  if (writes.length === 0) return undefined
+  const { writes, unmoved } = await kept.take(name, outermost, callId)
+  if (writes.length === 0 && unmoved.length === 0) return undefined
   return {
     writes,
+    unmoved,
     putBack: async (record) => {
       const problems: string[] = []
       for (const { id } of writes) {

@@ -86,6 +86,15 @@ const callHeader = (callId: string): string =>
   `Proxy-Authorization: Basic ${Buffer.from(`${callId}:`).toString('base64')}\r\n`
 
 describe('an allowed host', () => {
+  test('that sends an invalid response is an error of this request only', async () => {
+    const broken = createServer((socket) => socket.end('HTTP/1.1 099 No\r\n\r\n')).listen(0, '127.0.0.1')
+    await once(broken, 'listening')
+    const { port } = broken.address() as AddressInfo
+    expect(await get(`http://ok.example:${port}/`)).toContain('ok.example sent an invalid response')
+    broken.close()
+    expect(statusOf(await get(`http://ok.example:${upstreamPort}/`))).toBe(200)
+  })
+
   test('is reached through a tunnel, and both directions are counted', async () => {
     const bytes = `CONNECT ok.example:${upstreamPort} HTTP/1.1\r\n\r\n`
     const inner = 'GET /inside HTTP/1.1\r\nHost: ok.example\r\nConnection: close\r\n\r\n'

@@ -137,8 +137,12 @@ export class Proxy {
       upstream.on('error', (error) => fail(response, new Refusal(502, `${target.host} failed: ${messageOf(error)}`)))
       upstream.on('response', (answer) => {
         answer.on('error', () => response.destroy())
-        response.writeHead(answer.statusCode ?? 502, answer.statusMessage, forwardedRaw(answer.rawHeaders))
-        answer.pipe(response)
+        try {
+          response.writeHead(answer.statusCode ?? 502, answer.statusMessage, forwardedRaw(answer.rawHeaders))
+          answer.pipe(response)
+        } catch (error) {
+          fail(response, new Refusal(502, `${target.host} sent an invalid response: ${messageOf(error)}`))
+        }
       })
       request.pipe(upstream)
     } catch (error) {

@@ -119,6 +119,17 @@ describe('a command in the sandbox', () => {
     expect(text).not.toContain('root:')
   })
 
+  test('reads no secret of the home folder by a link that leads to another name', async () => {
+    for (const name of ['file', 'folder']) {
+      mkdirSync(join(folder, 'dotfiles', name), { recursive: true })
+      writeFileSync(join(folder, 'dotfiles', name, 'credentials'), 'canary: linked')
+    }
+    symlinkSync(join(folder, 'dotfiles/file/credentials'), join(home, '.netrc'))
+    symlinkSync(join(folder, 'dotfiles/folder'), join(home, '.aws'))
+    const { text } = await inBox(`cat ${home}/.netrc ${home}/.aws/* ${folder}/dotfiles/*/*`)
+    expect(text).not.toContain('canary')
+  })
+
   test('neither reads nor changes a control file that may hold a secret', async () => {
     for (const name of ['.npmrc', '.envrc', '.yarnrc.yml', '.pypirc']) {
       mkdirSync(join(work, 'packages'), { recursive: true })

@@ -82,7 +82,8 @@ async function surveyFolder(root: string, found: InsideFacts): Promise<void> {
     // Git treats such a folder as a repository without a working tree, and runs what its settings name.
     if (['HEAD', 'config', 'refs'].every((name) => entries.some((entry) => entry.name === name))) {
       found.repositories.push(folder)
-      continue
+      // A command can make one of a working folder, which still has its own secrets and control files.
+      if (folder !== root) continue
     }
     for (const entry of entries) {
       const path = join(folder, entry.name)
@@ -134,7 +135,8 @@ async function secretsOutside(home: string, own: readonly string[]): Promise<Pla
   for (const den of dens) {
     for (const entry of await entriesOf(join(home, den))) {
       const path = join(home, den, entry.name)
-      if (isSecretPath(path) && !entry.isSymbolicLink()) places.push({ path, isFolder: entry.isDirectory() })
+      if (!isSecretPath(path)) continue
+      places.push(...(entry.isSymbolicLink() ? await targetOf(path) : [{ path, isFolder: entry.isDirectory() }]))
     }
   }
   for (const path of [...systemSecrets, ...own]) places.push(...(await placeAt(path)))

@@ -40,32 +40,39 @@ export function socketThatWent(output: string): string | undefined {
 interface NotesOptions {
   sandbox: CommandSandbox
   call: BoxedCall
-  context: ToolContext
+  context: Pick<ToolContext, 'cwd' | 'callId' | 'sessionId' | 'ask' | 'append'>
   /** Then new control files are taken back. They stay only if the user agrees. */
   hasEnded: boolean
 }
 
 /** The sentences about a command in a sandbox that the model and the user read: hosts that it reached, and what was blocked. Records what was blocked. */
 export async function boxNotes(
-  command: Command,
+  command: Pick<Command, 'spool' | 'output' | 'state'>,
   { sandbox, call: { callId, kind }, context, hasEnded }: NotesOptions,
 ): Promise<string[]> {
   const { spool } = command
   const { cwd } = context
   const { pieces } = await command.output()
   const text = Buffer.concat(pieces.map(({ bytes }) => bytes)).toString()
+  const id = sandboxCallId({ ...context, callId })
+  const reached = (await sandbox.reachedBy?.(id)) ?? []
+  const isLeft = kind === 'read-only' || !hasEnded ? [] : await settleControls(sandbox, { ...context, callId, spool })
   const wentAway = socketThatWent(text)
-  if (wentAway !== undefined) {
+  // A command can print that line as well, so nothing may show that it ran.
+  if (wentAway !== undefined && isLeft.length + reached.length === 0 && (await hasFailed(command))) {
     return [
       `It did not start, because ${wentAway}, a socket that the sandbox hides, went away at that moment. Run it again.`,
     ]
   }
-  const id = sandboxCallId({ ...context, callId })
   const blocked = await sandbox.blockedIn(text, { cwd, callId: id })
   await recordBlocked(blocked, { ...context, callId, spool })
-  const reached = (await sandbox.reachedBy?.(id)) ?? []
-  const isLeft = kind === 'read-only' || !hasEnded ? [] : await settleControls(sandbox, { ...context, callId, spool })
   return [...reachedNotes(reached), ...blockedNotes(blocked), ...isLeft]
+}
+
+/** As bubblewrap does if it cannot start a command. */
+async function hasFailed(command: Pick<Command, 'state'>): Promise<boolean> {
+  const state = await command.state()
+  return state.type === 'ended' && state.exit.code === 1
 }
 
 /** Providers choose the ids of calls, so two subagents may have the same. */

@@ -71,6 +71,8 @@ export interface Blocked extends Omit<BlockedDraft['blocked'], 'callId'> {
 export interface TakenBack {
   /** Their ids, with which they can be applied later, and their paths relative to the working folder. */
   writes: readonly { id: string; path: string }[]
+  /** Those that could not be moved and are still there, with the reasons. */
+  unmoved: readonly { path: string; reason: string }[]
   /** Puts them back, because the user wants them. Each is recorded before. Resolves with a sentence for each that cannot be put back. */
   putBack(record: RecordBlocked): Promise<string[]>
   /** They stay there. Until then, each call of `takeBack` finds them. */

@@ -1,4 +1,4 @@
-import { renameSync, writeFileSync } from 'node:fs'
+import { closeSync, constants, ftruncateSync, openSync, renameSync, writeFileSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 
@@ -35,13 +35,35 @@ export interface CommandExit {
   error?: string
 }
 
+/** Enough for an outcome with the names of some processes. */
+const reservedBytes = 4096
+
+/** Before the command starts, so that its outcome can be written when it has filled the disk. */
+export function reserveExit(spool: string): void {
+  try {
+    writeFileSync(join(spool, preparedName), ' '.repeat(reservedBytes), { mode: 0o600 })
+  } catch {
+    // The disk is full already. The command may make room.
+  }
+}
+
+const preparedName = 'exit.prepared'
+
 /**
  * Written atomically, after the output is on disk. It is not synced itself: after a power cut, which is another
  * boot, it is there and complete, or the outcome is unknown.
  */
 export function writeExit(spool: string, exit: CommandExit): void {
-  const prepared = join(spool, 'exit.prepared')
-  writeFileSync(prepared, JSON.stringify(exit), { mode: 0o600 })
+  const prepared = join(spool, preparedName)
+  const bytes = Buffer.from(JSON.stringify(exit))
+  // In place: truncating it first would free the reserved space.
+  const file = openSync(prepared, constants.O_WRONLY | constants.O_CREAT, 0o600)
+  try {
+    writeFileSync(file, bytes)
+    ftruncateSync(file, bytes.length)
+  } finally {
+    closeSync(file)
+  }
   renameSync(prepared, join(spool, 'exit'))
 }
 

@@ -14,17 +14,23 @@ export async function settleControls(
 ): Promise<string[]> {
   const taken = await sandbox.takeBack({ cwd, spool, callId })
   if (!taken) return []
+  const problems = taken.unmoved.map(
+    ({ path, reason }) =>
+      `The command made ${path}, which controls what other programs run. It could not be moved out of the working folder (${reason}). Check it before you use the folder.`,
+  )
+  if (taken.writes.length === 0) return problems
   for (const { id: kept, path: what } of taken.writes)
     await append({ type: 'blocked', blocked: { callId, kind: 'write', what, count: 1, kept } })
   const names = taken.writes.map(({ path }) => path).join(', ')
   const question = `The command made files that control what other programs run: ${names}. They were moved out of the working folder. Put them back?`
   const { text } = await ask({ question, options: [keep, leave] })
   if (text === keep.label) {
-    const problems = await taken.putBack((draft) => append(draft))
+    problems.push(...(await taken.putBack((draft) => append(draft))))
     return [`The user agreed to these new files, which control what other programs run: ${names}.`, ...problems]
   }
   await taken.leave()
   return [
+    ...problems,
     `These new files control what other programs run, so they were moved out of the working folder: ${names}. Only the user can put them back, with /blocked.`,
   ]
 }

@@ -8,7 +8,7 @@ import { isAbsolute, join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
 import { createRedactor } from '@tapetree/redact'
 import { takeClaim } from './claim.ts'
-import { writeExit, type CommandExit } from './exit-file.ts'
+import { reserveExit, writeExit, type CommandExit } from './exit-file.ts'
 import type { Order } from './supervisor-process.ts'
 import { ownIdentity } from './process-table.ts'
 import { endTree, findTree, markVariable, whenGone } from './process-tree.ts'
@@ -67,6 +67,7 @@ async function obey(order: Order): Promise<void> {
   process.on('SIGTERM', () => stopped.abort())
   if (!takeClaim(order.spool, order.claim, { by: 'supervisor', mark: order.mark })) return
   process.stdout.write('claimed\n')
+  reserveExit(order.spool)
   writeExit(order.spool, await supervise(order, stopped.signal))
 }
 

@@ -47,7 +47,7 @@ const subcommands = new Map([
   ['reflog', ['show']],
 ])
 
-const diffOptions = `-p -u -s -U: -M? -C? -B? -D -l: -S: -G: -R -a -b -w -W -z -q -r -t -c -m --patch --no-patch --raw --unified=
+const diffOptions = `-p -u -s -U? -M? -C? -B? -D -l: -S: -G: -R -a -b -w -W -z -q -r -t -c -m --patch --no-patch --raw --unified?
   --stat? --numstat --shortstat --dirstat? --summary --compact-summary --name-only --name-status --diff-filter= --color? --no-color
   --color-words? --word-diff? --word-diff-regex= --color-moved? --no-renames --find-renames? --find-copies? --find-copies-harder
   --ignore-space-at-eol --ignore-space-change --ignore-all-space --ignore-blank-lines --ignore-cr-at-eol --function-context
@@ -154,6 +154,11 @@ const gitCommands = new Map<string, ProgramRule>(
     status: {
       options: `-v -s -b -z -u? -M? --verbose --short --branch --show-stash --ahead-behind --no-ahead-behind --porcelain? --long --null
       --untracked-files? --ignored? --ignore-submodules? --column? --no-column --no-renames --renames --find-renames?`,
+      showsHistory: (call: ParsedCall) => (hasOption(call, '-v --verbose') ? ('changes' as const) : undefined),
+      check: (call: ParsedCall) =>
+        hasOption(call, '-v --verbose') && call.operands.length > 0
+          ? '`git status -v` shows the changes of all files, whatever it names'
+          : undefined,
     },
     blame: {
       options: `-b -f -n -p -c -t -l -s -e -w -L: -M? -C? --root --show-name --show-number --porcelain --line-porcelain --show-email

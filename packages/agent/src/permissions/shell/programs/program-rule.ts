@@ -13,7 +13,7 @@ export interface ProgramRule {
   /** What happens to its operands. `contents`: they are files whose contents are shown. Default: nothing relevant. */
   readonly reads?: 'contents'
   /** What it shows of the files in a repository, which its operands may name. */
-  readonly showsHistory?: (call: ParsedCall) => HistoryShown
+  readonly showsHistory?: (call: ParsedCall) => HistoryShown | undefined
   /** How many leading operands are text and not files, unless one of these options replaces them. */
   readonly text?: { count: number; unless?: string }
   /** It reads everything below its operands, or below the working folder: always, or with one of these options. */

@@ -1,4 +1,4 @@
-import { hasOption, valuesOf, type ParsedCall, type ProgramRule } from './program-rule.ts'
+import { hasOnlyOptions, hasOption, valuesOf, type ParsedCall, type ProgramRule } from './program-rule.ts'
 import { sedOnlyPrints } from './sed-script.ts'
 import { startOf, textOf, textWithNumbers } from '../words/word.ts'
 
@@ -400,6 +400,7 @@ const programs: Record<string, ProgramRule> = {
     options: '-e -A -a -f -F -l -w -H -L -T -o: -p: -u: -C: --sort= --no-headers --forest --pid= --ppid= --user=',
     // Among the letters without a dash, `e` shows the environment of other processes.
     check: (call) => {
+      if (mayShowEnvironment(call)) return 'it may show the environment of other processes'
       const isPlain = call.operands.every((word) => /^(?:[auxwfjl]+|[0-9]+)$/.test(textOf(word) ?? ' '))
       const columns = valuesOf(call, '-o').every(
         (word) => /^[a-z%=,]+$/.test(textOf(word) ?? '') && !textOf(word)?.includes('env'),
@@ -433,6 +434,18 @@ function jqProblem(call: ParsedCall): string | undefined {
   const isKnown = first === undefined || first.pieces.length === 0 || startOf(first) !== ''
   const mayImport = call.operands.some((word) => /^\s*(?:#|(?:module|import|include)\b)/.test(startOf(word)))
   return isKnown && !mayImport ? undefined : 'its program may read other files'
+}
+
+/**
+ * If procps cannot use a call, it reads all words again as letters without a dash, also the value `e` of `-u e`. Only
+ * calls with these options are certain to be read as they are written.
+ */
+function mayShowEnvironment(call: ParsedCall): boolean {
+  const hasLetter = valuesOf(call, '-u -C').some((value) => textOf(value)?.includes('e') ?? true)
+  if (!hasLetter && !hasOption(call, '-e')) return false
+  const areNames = valuesOf(call, '-C').every((value) => /^[\w-]+$/.test(textOf(value) ?? ''))
+  const isCertain = areNames && hasOnlyOptions(call, '-e -f -F -l -w -C -o --sort --no-headers --forest')
+  return !isCertain || call.operands.length > 0
 }
 
 function needsOption(names: string): (call: ParsedCall) => string | undefined {

@@ -39,17 +39,21 @@ function afterCommand(words: readonly Word[]): Word[] | string {
 /** Its input is appended to the words, or replaces a marker. */
 function afterXargs(words: readonly Word[], input: Output): Word[] | string {
   const call = parseArguments(words, {
-    options: `-0 -r -t -x -n: -L: -P: -I: -d: -s: --null --no-run-if-empty --verbose --max-args= --max-lines= --max-procs= --delimiter=
-      --replace=`,
+    options: `-0 -r -t -x -n: -L: -P: -I: -d: -s: --null --no-run-if-empty --verbose --max-args= --max-lines? --max-procs= --delimiter=
+      --replace?`,
     stopsAtOperand: true,
   })
   if (typeof call === 'string') return call
   const command = call.operands.length > 0 ? [...call.operands] : [literal('echo')]
-  const marks = valuesOf(call, '-I --replace').map(textOf)
+  const marks = call.options
+    .filter(({ name }) => name === '-I' || name === '--replace')
+    .map(({ value }) => (value ? textOf(value) : '{}'))
   const added = usable(input, call)
   if (marks.length === 0) return [...command, { pieces: [pieceOf(added)], isSeveral: true }]
   const [mark] = marks
-  if (marks.length > 1 || !mark) return 'the position of its input is unknown'
+  // The last option of `-I`, `-L` and `-n` counts.
+  if (marks.length > 1 || !mark || hasOption(call, '-L -n --max-lines --max-args'))
+    return 'the position of its input is unknown'
   return command.map((word) => withInput(word, mark, added))
 }
 
