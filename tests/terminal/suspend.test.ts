@@ -40,7 +40,8 @@ test('an interrupt or a suspension in the editor does not reach the chat', async
   const home = await testHome()
   home.provider.script(say('It is a bird.'))
   const editor = join(home.home, 'editor')
-  const lines = ['trap "echo Interrupted." INT', 'echo Editing.', 'until [ "$line" = done ]; do read line; done']
+  const traps = ['trap "echo Interrupted." INT', 'trap "echo Continued." CONT']
+  const lines = [...traps, 'echo Editing.', 'until [ "$line" = done ]; do read line; done']
   await writeFile(editor, ['#!/bin/sh', ...lines, 'printf " wren?" >> "$1"', ''].join('\n'))
   await chmod(editor, 0o755)
   await using terminal = startTerminal({ home, command: shell, env: { PS1: 'shell> ', EDITOR: editor } })
@@ -56,6 +57,7 @@ test('an interrupt or a suspension in the editor does not reach the chat', async
   terminal.press('ctrl-z')
   await terminal.waitFor('Stopped')
   send(terminal, 'fg')
+  await terminal.waitFor('Continued.')
   send(terminal, 'done')
   await terminal.waitFor('What is a wren?')
   terminal.press('enter')

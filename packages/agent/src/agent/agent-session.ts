@@ -77,7 +77,8 @@ export class AgentSession {
       return agent
     } catch (error) {
       // What it found running goes on.
-      await (agent ? agent.#open.suspend() : session.close())
+      if (agent) await agent.#open.commands.leave()
+      await (agent ? agent.#open.close() : session.close())
       if (choice) await store.delete(session.id).catch(() => undefined)
       throw error
     }

@@ -8,7 +8,7 @@ import type { McpServerState } from '../mcp/mcp-server.ts'
 import { McpServers } from '../mcp/mcp-servers.ts'
 import { describeChange } from '../mcp/pinned-tools.ts'
 import type { SignInOptions } from '../mcp/sign-in.ts'
-import { createRedactor, secretsOf } from '@tapetree/redact'
+import { createRedactor, secretsOf, type Redactor } from '@tapetree/redact'
 import {
   createModelRegistry,
   splitUrl,
@@ -221,10 +221,7 @@ export async function openCodingAgent(options: CodingAgentOptions): Promise<Codi
         ...(remote && { isElsewhere: true }),
         ...(trust.state === 'trusted' && workingFolder === cwd && { trustedRoot: project.root }),
       }),
-      redactor: createRedactor({
-        secrets: { ...secretsOf(env), ...providerKeys(registry, env) },
-        allow: values.redaction.allow,
-      }),
+      redactor: redactorOf(values, { registry, env }),
       ...(options.whenUnanswered && { whenUnanswered: options.whenUnanswered }),
       ...(!remote && { keepRules: rulesKeeper(project.root, { home, env }, onProblem) }),
       ...(options.owner !== undefined && { owner: options.owner }),
@@ -367,15 +364,14 @@ function registryOf(
   return createModelRegistry({ providers, credentials, env, clock, ...(fetch && { fetch }) })
 }
 
-/** The keys in the environment, whatever the names of their variables. */
-function providerKeys(
-  { providers }: ModelRegistry,
-  env: NonNullable<CodingAgentOptions['env']>,
-): Record<string, string> {
-  const names = providers.flatMap(({ keyVariables }) => keyVariables)
-  return Object.fromEntries(
-    names.flatMap((name) => Object.values(secretsOf({ KEY: env[name] })).map((key) => [name, key])),
-  )
+/** Hides what looks like a secret in the environment, and the keys of the providers, whatever the names of their variables. */
+function redactorOf(
+  { redaction }: LoadedSettings['values'],
+  { registry, env }: { registry: ModelRegistry; env: NonNullable<CodingAgentOptions['env']> },
+): Redactor {
+  const names = registry.providers.flatMap(({ keyVariables }) => keyVariables)
+  const keys = names.flatMap((name) => Object.values(secretsOf({ KEY: env[name] })).map((key) => [name, key] as const))
+  return createRedactor({ secrets: { ...secretsOf(env), ...Object.fromEntries(keys) }, allow: redaction.allow })
 }
 
 function reportServer(
