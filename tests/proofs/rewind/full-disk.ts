@@ -47,11 +47,15 @@ const works: Record<string, Work> = {
     return true
   },
   snapshot: async ({ snapshots }) => {
-    const access = [{ type: 'tool' as const, name: 'x', readOnly: false }]
-    await snapshots.beforeCall({ runId: 'run2', callId: 'full', access })
-    await snapshots.settled()
+    await record(snapshots, 'full')
     return snapshots.state.type === 'on' && snapshots.state.problem === undefined
   },
+}
+
+async function record(snapshots: WorkspaceSnapshots, callId: string): Promise<void> {
+  const access = [{ type: 'tool' as const, name: 'x', readOnly: false }]
+  await snapshots.beforeCall({ runId: 'run2', callId, access })
+  await snapshots.settled()
 }
 
 async function fillEverywhere({ folder, size, say, random }: InsideContext): Promise<FigureResult> {
@@ -95,17 +99,19 @@ async function tryOnce(options: {
   const { disk, copy, trial, kind, work, free, complain } = options
   const name = `${kind} with ${free} free pages`
   const workspace = join(copy, 'work')
-  if (kind === 'snapshot') {
-    mkdirSync(join(workspace, 'many'))
-    for (let count = 0; count < 5; count += 1)
-      writeFileSync(join(workspace, 'many', `file${count}`), Buffer.alloc(9000, `${free} ${count} `))
-  }
-  const from = { ...trial.from, files: readFiles(workspace) }
   const store = openFileStore({ folder: join(copy, 'sessions') })
   const session = await store.open(trial.sessionId)
   const storesFolder = join(copy, 'stores')
   const snapshots = new WorkspaceSnapshots({ session, folder: workspace, storesFolder, clock: systemClock })
   const { path } = await snapshots.store()
+  if (kind === 'snapshot') {
+    // Nothing is recorded if there is too little space at first.
+    await record(snapshots, 'first')
+    mkdirSync(join(workspace, 'many'))
+    for (let count = 0; count < 5; count += 1)
+      writeFileSync(join(workspace, 'many', `file${count}`), Buffer.alloc(9000, `${free} ${count} `))
+  }
+  const from = { ...trial.from, files: readFiles(workspace) }
   disk.fillTo(free)
   let hasRoom = false
   try {
