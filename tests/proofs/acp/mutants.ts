@@ -1,5 +1,7 @@
+import type { Writable } from 'node:stream'
 import { AgentTurn } from '../../../packages/server/src/acp/agent-turn.ts'
 import { AgentConnection } from '../../../packages/server/src/acp/agent-connection.ts'
+import { OwnProcess } from '../../../packages/agent/src/tools/commands/own-process.ts'
 import { OpenForeignRun } from '../../../packages/agent/src/run/foreign-run.ts'
 import { replaceMember, type Mutant } from '../mutants/catch-mutant.ts'
 
@@ -55,6 +57,16 @@ export const mutants: Record<string, Mutant> = {
         if (++updates % 9 > 0) update.call(this, given)
       }
     })
+  },
+
+  'what an agent says after it closed its stdin is dropped': () => {
+    const stdin = Object.getOwnPropertyDescriptor(OwnProcess.prototype, 'stdin') as PropertyDescriptor
+    const get = function (this: OwnProcess): Writable {
+      const own = stdin.get?.call(this) as Writable
+      return own.once('error', () => this.stdout.destroy())
+    }
+    Object.defineProperty(OwnProcess.prototype, 'stdin', { ...stdin, get })
+    return () => Object.defineProperty(OwnProcess.prototype, 'stdin', stdin)
   },
 
   'updates are taken out of order': () => {

@@ -30,8 +30,8 @@ export type Step =
   | { do: 'huge' }
   | { do: 'error' }
   | { do: 'refuse' }
-  /** Ends as `kill -9` does, maybe in the middle of a message. */
-  | { do: 'die'; inMessage: boolean }
+  /** Ends as `kill -9` does, maybe in the middle of a message, or after it has closed its stdin and said more. */
+  | { do: 'die'; inMessage: boolean; isDeaf: boolean }
 
 const bulks = ['deep', 'wide', 'plan', 'parts'] as const
 
@@ -113,7 +113,7 @@ export function randomSteps(random: () => number, { number, calm }: { number: nu
           [0.3, () => ({ do: 'hang' })],
           [0.5, () => ({ do: 'error' })],
           [0.3, () => ({ do: 'refuse' })],
-          [0.9, () => ({ do: 'die', inMessage: random() < 0.3 })],
+          [0.9, () => ({ do: 'die', inMessage: random() < 0.3, isDeaf: random() < 0.3 })],
           [0.1, () => ({ do: 'huge' })],
           [0.05, () => ({ do: 'flood', count: 34, size: 512 * 1024 })],
         ] satisfies Weighted[])),

@@ -1,6 +1,6 @@
 // A foreign agent without the SDK: it writes its messages by hand, so that it can also write wrong ones. Its prompts tell it what to do. It
 // writes down what it does before it does it: `unruly-agent.ts <folder> <load|resume|none> <log>`.
-import { appendFileSync, existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { appendFileSync, closeSync, existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { stepsIn, words, type Deed, type Step } from './steps.ts'
@@ -10,6 +10,7 @@ const agent = crypto.randomUUID().slice(0, 8)
 let said = 0
 let asked = 0
 let turns = 0
+let isDeaf = false
 const answers = new Map<number, (answer: { result?: unknown; error?: unknown }) => void>()
 const running = new Map<string, Turn>()
 
@@ -138,6 +139,7 @@ class Turn {
         this.#reason = step.do === 'error' ? 'error' : 'refusal'
         return undefined
       case 'die':
+        if (step.isDeaf) await this.#goDeaf()
         await new Promise((resolve) => process.stdout.write('', resolve))
         note({ type: 'fatal', why: 'die' })
         if (step.inMessage) process.stdout.write('{"jsonrpc":"2.0","method":"session/upd')
@@ -145,6 +147,20 @@ class Turn {
         return new Promise(() => undefined)
       default:
         step satisfies never
+    }
+  }
+
+  /** Wrong messages, which are answered, show that it no longer reads. */
+  async #goDeaf(): Promise<void> {
+    note({ type: 'fatal', why: 'deaf' })
+    isDeaf = true
+    process.stdout.on('error', () => undefined)
+    process.stdin.destroy() // which leaves it open
+    closeSync(0)
+    for (let count = 0; count < 3; count++) {
+      await this.#noise('text')
+      await this.#breathe(2)
+      this.#say('agent_message_chunk')
     }
   }
 
@@ -378,4 +394,6 @@ function take({ id = 0, method, params, ...answer }: Incoming): void {
 note({ type: 'start', pid: process.pid })
 createInterface({ input: process.stdin })
   .on('line', (line) => take(JSON.parse(line) as Incoming))
-  .on('close', () => process.exit())
+  .on('close', () => {
+    if (!isDeaf) process.exit()
+  })

@@ -253,8 +253,7 @@ export class OpenSession {
 
   /** Stops what this agent session runs. Runs of other agent sessions continue. */
   async close(): Promise<void> {
-    await Promise.all([this.slot.leave(), this.commands.stop()])
-    await this.commands.leave()
+    await Promise.all([this.slot.leave(), this.commands.stop(), this.commands.leave()])
     await this.stopBackground()
     const { isLast } = this.#leave()
     if (isLast) await this.#shared.closeJobs()
@@ -289,9 +288,8 @@ export class OpenSession {
     const run = Promise.race([this.slot.suspend(), this.#onlyRepeatableRun()])
     const { remote } = this.#options
     // A command of the user continues on a tool host. Here it would become a job, so it is stopped.
-    const commands = this.commands.stop(remote && left)
+    const commands = Promise.all([this.commands.stop(remote && left), this.commands.leave()])
     await within(finishMs, clock, Promise.all([run, commands, this.stopBackground()]))
-    await within(stopMs, clock, this.commands.leave())
     // Only a process on this machine can reattach to a command that is running here.
     const isContinuedHere = !remote && this.#runningCalls.tools.some((tool) => this.#replays().get(tool) === 'reattach')
     const { isLast } = this.#leave()

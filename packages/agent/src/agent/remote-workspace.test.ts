@@ -82,6 +82,19 @@ async function results(agent: AgentSession): Promise<string[]> {
   )
 }
 
+/** Types a command and leaves the session while it runs. Resolves with the id of the session. */
+async function leaveRunning({ agent, channel }: Opened, command: string): Promise<string> {
+  const begun = channel.next('output')
+  const left = agent.executeBash(command, { cause: { cmd: 'left' } })
+  const refused = expect(left).rejects.toMatchObject({ name: 'SessionSuspended' })
+  await begun
+  const { id } = agent.session
+  await agent.suspend()
+  await refused
+  channel.cut()
+  return id
+}
+
 /** The next command of the user that has ended. */
 async function nextBash(agent: AgentSession): Promise<BashExecution> {
   return new Promise((resolve) => {
@@ -215,16 +228,7 @@ describe('a session whose tools work on another machine', () => {
 
   test('a command of the user continues on another server, which records its real result', async () => {
     const command = 'echo begun; until test -e go; do sleep 0.02; done; echo over; exit 7'
-    const first = await connected(script().text('done'))
-    const begun = first.channel.next('output')
-    const left = first.agent.executeBash(command, { cause: { cmd: 'one' } })
-    const refused = expect(left).rejects.toMatchObject({ name: 'SessionSuspended' })
-    await begun
-    const { id: sessionId } = first.agent.session
-    await first.agent.suspend()
-    await refused
-    first.channel.cut()
-
+    const sessionId = await leaveRunning(await connected(script().text('done')), command)
     const second = await open(script().text('done'), { sessionId })
     const ended = nextBash(second.agent)
     expect(second.agent.session.openCommands).toMatchObject([{ command }])
@@ -241,16 +245,8 @@ describe('a session whose tools work on another machine', () => {
     const first = await connected(script().toolCall('1', 'bash', { command: `echo begun; ${command}` }))
     await first.agent.prompt('go')
     await first.channel.next('output')
-    const left = first.agent.executeBash('echo mine', { cause: { cmd: 'one' } })
-    await first.channel.next('done')
-    const { id: sessionId } = first.agent.session
-    await left
-    const second = first.agent.executeBash(`echo mine, too; ${command}`, { cause: { cmd: 'two' } })
-    const refused = expect(second).rejects.toMatchObject({ name: 'SessionSuspended' })
-    await first.channel.next('output')
-    await first.agent.suspend()
-    await refused
-    first.channel.cut()
+    await first.agent.executeBash('echo mine', { cause: { cmd: 'one' } })
+    const sessionId = await leaveRunning(first, `echo mine, too; ${command}`)
     writeFileSync(join(folder, 'go'), '')
 
     const next = await connected(script().text('done'), { sessionId })
@@ -268,13 +264,7 @@ describe('a session whose tools work on another machine', () => {
     const first = await connected(script().toolCall('1', 'bash', { command: `echo begun; ${command}` }))
     await first.agent.prompt('go')
     await first.channel.next('output')
-    const left = first.agent.executeBash(`echo mine; ${command}`, { cause: { cmd: 'one' } })
-    const refused = expect(left).rejects.toMatchObject({ name: 'SessionSuspended' })
-    await first.channel.next('output')
-    const { id: sessionId } = first.agent.session
-    await first.agent.suspend()
-    await refused
-    first.channel.cut()
+    const sessionId = await leaveRunning(first, `echo mine; ${command}`)
     writeFileSync(join(folder, 'go'), '')
 
     const next = await connected(script().text('done'), { sessionId })
@@ -287,15 +277,7 @@ describe('a session whose tools work on another machine', () => {
   })
 
   test('a command of the user that is stopped while its host is away is stopped when the host is back', async () => {
-    const first = await connected(script().text('done'))
-    const left = first.agent.executeBash('echo begun; sleep 600', { cause: { cmd: 'one' } })
-    const refused = expect(left).rejects.toMatchObject({ name: 'SessionSuspended' })
-    await first.channel.next('output')
-    const { id: sessionId } = first.agent.session
-    await first.agent.suspend()
-    await refused
-    first.channel.cut()
-
+    const sessionId = await leaveRunning(await connected(script().text('done')), 'echo begun; sleep 600')
     const clock = new FakeClock()
     const second = await open(script().text('done'), { sessionId, clock })
     const ended = nextBash(second.agent)

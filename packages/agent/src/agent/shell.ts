@@ -277,7 +277,7 @@ export class UserCommands {
     return running.length > 0
   }
 
-  /** The session is closed: what could not be recorded is left to the next process. */
+  /** The session is closed: what is neither stopped nor recorded is left to the next process. */
   async leave(): Promise<void> {
     const all = [...this.#all]
     for (const { controller } of all) controller.abort(new SessionSuspended())

@@ -84,6 +84,30 @@ test.each(['load', 'resume'] as const)(
   },
 )
 
+test('what an agent says after it has closed its stdin is kept', async () => {
+  const script = `
+    const write = (message) => console.log(JSON.stringify({ jsonrpc: '2.0', ...message }))
+    const update = { sessionUpdate: 'agent_message_chunk', content: { type: 'text', text: 'last words' } }
+    process.on('SIGTERM', () => {
+      write({ method: 'session/update', params: { sessionId: 's', update } })
+      process.exit()
+    })
+    require('node:readline').createInterface({ input: process.stdin }).on('line', (line) => {
+      const { id, method } = JSON.parse(line)
+      if (method === 'initialize') return write({ id, result: { protocolVersion: 1, agentCapabilities: {} } })
+      if (method === 'session/new') return write({ id, result: { sessionId: 's' } })
+      process.stdin.destroy() // which leaves it open
+      require('node:fs').closeSync(0)
+      setInterval(() => console.log('no message, so it is answered'), 5)
+    })`
+  const { live } = await serve({ script })
+  await prompt(live, say('Anything.'))
+  const log = await idle(live)
+  expect(log.filter((line) => line.startsWith('attempt'))).toEqual(Array(4).fill('attempt last words'))
+  expect(log.at(-1)).toBe('run_end failed')
+  expect(JSON.stringify(await live.session.snapshot({ entries: 50, bytes: 1e6 }))).toContain('It closed its stdin.')
+})
+
 test('an agent that cannot continue a session is told the conversation in a new one', async () => {
   const { live } = await serve({ features: 'none' })
   await prompt(live, say('First.'))

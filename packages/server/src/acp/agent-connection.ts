@@ -60,7 +60,7 @@ const maxMessageBytes = 16 * 1024 * 1024
 const startMs = 60_000
 const answerMs = 60_000
 /** How long what an agent wrote before it ended may wait for the log. */
-const readMs = 2000
+const readMs = 10_000
 const internalError = -32603
 
 /** An agent that could not be started, does not answer or has ended. */
@@ -283,7 +283,11 @@ export class AgentConnection {
         else controller.enqueue(next.value)
       },
     })
-    const output = Writable.toWeb(stdin) as WritableStream<Uint8Array>
+    const written = (Writable.toWeb(stdin) as WritableStream<Uint8Array>).getWriter()
+    const output = new WritableStream<Uint8Array>({
+      // An error would make the SDK drop what an agent said before it died. The end of the process is noticed without it.
+      write: (chunk) => written.write(chunk).catch(() => undefined),
+    })
     const { readable, writable } = this.#sdk.ndJsonStream(output, input, { maxMessageBytes })
     const { methods } = this.#sdk
     const writer = writable.getWriter()

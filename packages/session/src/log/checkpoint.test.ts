@@ -70,7 +70,7 @@ describe('a quick open', () => {
       const seen = `seed ${seed + index}`
       expect({ seen, ...(await whatItSays(quick)) }).toEqual({ seen, ...(await whatItSays(whole)) })
     }
-    expect(kept).toBeGreaterThan(1000)
+    expect(kept).toBeGreaterThan(500)
   })
 
   test('reads only the first piece of the checkpoint when brief, and knows the model choice', async () => {

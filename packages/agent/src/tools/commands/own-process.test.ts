@@ -1,3 +1,4 @@
+import { once } from 'node:events'
 import { setTimeout } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { OwnProcess } from './own-process.ts'
@@ -34,6 +35,7 @@ test('a program that is ended has ended at once, unless what it wrote is wanted'
   expect(await Promise.race([dropped.ended, end])).toBe('Enough.')
   await end
   const wanted = start()
+  await once(wanted.stdout, 'readable')
   const [bytes] = await Promise.all([bytesOf(wanted), wanted.end('Enough.', { isReadToEnd: true })])
   expect([bytes, await wanted.ended]).toEqual([length, 'Enough.'])
 })

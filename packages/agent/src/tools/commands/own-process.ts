@@ -1,6 +1,7 @@
 import { settledWithin } from '@tapetree/session/util/deadline'
 import { spawn, type ChildProcessByStdio } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
+import type { Socket } from 'node:net'
 import type { Readable, Writable } from 'node:stream'
 import { finished } from 'node:stream/promises'
 import { readProcess } from './process-table.ts'
@@ -17,8 +18,9 @@ export interface OwnProcessOptions {
 
 const quietEndMs = 200
 const askedEndMs = 1000
-/** A process that left the tree may hold stdout open for ever. */
-const readMs = 2000
+/** A process that left the tree may hold stdout open for ever: reading ends when nothing was read in so many of these times. */
+const quietReadMs = 500
+const quietReads = 4
 const keptErrorLength = 2000
 
 /** A program that talks to us over stdin and stdout. None of its processes outlives `end`. */
@@ -44,7 +46,8 @@ export class OwnProcess {
     this.#child.once('exit', (code, signal) => {
       void this.end(`It ended (${signal ?? `exit code ${code}`}).`, { isReadToEnd: true })
     })
-    this.#child.stdin.on('error', () => undefined) // its end shows that it no longer reads
+    this.#child.stdin.once('error', () => void this.#endDeaf())
+    this.#child.stdin.on('error', () => undefined)
     this.#child.stdout.on('error', () => undefined)
     this.#child.stderr.on('data', (chunk: Buffer) => {
       this.#errors = (this.#errors + chunk.toString()).slice(-keptErrorLength)
@@ -78,6 +81,16 @@ export class OwnProcess {
     return this.#gone
   }
 
+  /** It does not read any more. Usually it is ending, which says why. */
+  async #endDeaf(): Promise<void> {
+    await settledWithin(this.#exit, { ms: quietEndMs })
+    await this.end('It closed its stdin.', { isReadToEnd: true })
+  }
+
+  get #exit(): Promise<unknown> {
+    return new Promise((resolve) => this.#child.once('exit', resolve))
+  }
+
   async #end(reason: string, isReadToEnd: boolean): Promise<void> {
     const { pid, exitCode, signalCode, stdin, stdout, stderr } = this.#child
     const since = pid === undefined ? undefined : readProcess(pid)?.startTime
@@ -87,16 +100,23 @@ export class OwnProcess {
       stdout.destroy()
     }
     if (pid === undefined) return
-    if (exitCode === null && signalCode === null)
-      await settledWithin(new Promise((resolve) => this.#child.once('exit', resolve)), { ms: quietEndMs })
+    if (exitCode === null && signalCode === null) await settledWithin(this.#exit, { ms: quietEndMs })
     await endTree(() => findTree({ pid, groupId: pid, mark: this.#mark, since: since ?? '0' }), askedEndMs)
-    if (isReadToEnd)
-      await settledWithin(
-        finished(stdout).catch(() => undefined),
-        { ms: readMs },
-      )
+    if (isReadToEnd) await readToEnd(stdout)
     this.#ended.resolve(reason)
     stdout.destroy()
     stderr.destroy()
+  }
+}
+
+/** On a busy machine, what was written comes late, and its reader is slow. */
+async function readToEnd(stdout: Readable): Promise<void> {
+  const end = finished(stdout).catch(() => undefined)
+  let before = ''
+  for (let quiet = 0; quiet < quietReads; quiet++) {
+    if ((await settledWithin(end, { ms: quietReadMs })) === 'settled') return
+    const now = `${(stdout as Socket).bytesRead} ${stdout.readableLength}`
+    if (now !== before) quiet = 0
+    before = now
   }
 }
