@@ -1,6 +1,6 @@
 import { nodeFilePort, openFileStore } from '@tapetree/session/stores/file'
 import type { DiskLine } from '@tapetree/session/format'
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
@@ -169,6 +169,21 @@ describe('sessions created with an idempotency key', () => {
     expect(new Set(answers.map(({ body }) => body['id'])).size).toBe(1)
     expect(await fork({ name: 'other' })).toMatchObject({ status: 422, body: { type: 'key-reused' } })
   })
+})
+
+test('a fork that was cut off by the end of its server is completed when it is requested again', async () => {
+  const session = await api.session({ name: 'source' })
+  const live = await api.sessions.get(session.slice('/api/sessions/'.length))
+  for (const content of ['one', 'two']) await live.session.appendMessage('user', [{ type: 'text', text: { content } }])
+  const fork = (): Promise<Reply> => post(`${session}/fork`, {}, keyed('k'))
+  const { body } = await fork()
+  expect(body).toMatchObject({ message_count: 2 })
+  await api.close()
+  const log = join(folder, 'sessions', String(body['id']), 'events.jsonl')
+  const [header] = (await readFile(log, 'utf8')).split('\n')
+  await writeFile(log, `${header}\n`)
+  api = open()
+  expect(await fork()).toMatchObject({ status: 201, body: { id: body['id'], message_count: 2 } })
 })
 
 describe('a client id', () => {

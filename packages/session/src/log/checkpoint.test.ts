@@ -86,7 +86,7 @@ describe('a quick open', () => {
     ]
     const log = new TextLog(lines, await checkpointOf(lines, lines.length))
     const reader = await SessionReader.open(log, { isBrief: true })
-    const session = new Session({ id: 's', reader, copy: async () => '', release: async () => undefined })
+    const session = sessionOn(reader)
     expect(await session.getModelChoice()).toMatchObject({ model: { provider: 'anthropic', modelId: 'claude' } })
     expect({ nodes: reader.state.tree.size, loaded: log.loaded }).toEqual({ nodes: 1001, loaded: [1] })
     expect((await session.getContext()).messages).toHaveLength(5000)
@@ -273,7 +273,7 @@ function endsIntact({ last, seq, end }: SessionState): boolean {
 }
 
 async function whatItSays(reader: SessionReader): Promise<Record<string, unknown>> {
-  const session = new Session({ id: 's', reader, copy: async () => '', release: async () => undefined })
+  const session = sessionOn(reader)
   const { state } = reader
   const { leaf, seq, end, term, run, totals, permissions } = state
   return {
@@ -341,4 +341,9 @@ class TextLog implements ReadableLog {
   }
 
   async close(): Promise<void> {}
+}
+
+function sessionOn(reader: SessionReader): Session {
+  const nothing = async (): Promise<undefined> => undefined
+  return new Session({ id: 's', reader, copy: async () => '', completeCopy: nothing, release: nothing })
 }

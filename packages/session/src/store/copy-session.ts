@@ -1,4 +1,4 @@
-import { toDisk } from '../line/codec.ts'
+import { payloadOf, toDisk } from '../line/codec.ts'
 import { isObject } from '../util/json.ts'
 import { blobsOf } from '../line/large-values.ts'
 import { newId } from '../line/ids.ts'
@@ -34,6 +34,34 @@ export async function copyEntries(reader: SessionReader, options: { leafId?: str
   const path = pathTo(leaf)
   const notes = notesFor(path, { labels, name, parentId: nearestReadable(leaf) })
   return { lines: concatenate(linesOf(reader, path), notes), leafId: nearestReadable(leaf) }
+}
+
+/**
+ * What a copy lacks because its making was interrupted. Nothing if it was used since. What came into the source after the copy was begun does
+ * not belong to it.
+ */
+export async function restOfCopy(
+  reader: SessionReader,
+  { made, leafId }: { made: SessionReader; leafId?: string },
+): Promise<Copy> {
+  const copy = await copyEntries(reader, leafId === undefined ? {} : { leafId })
+  await made.readWhole()
+  const { header, tree, labels, name, leaf } = made.state
+  const known = reader.state.tree
+  const own = [...tree.all()].filter(({ isNote }) => !isNote)
+  const target = header?.['parent_entry']
+  const end = typeof target === 'string' ? known.get(target) : null
+  const isUsed = own.some(({ id }) => !known.get(id)) || leaf?.id !== own.at(-1)?.id
+  if (isUsed || end === undefined) return { lines: concatenate(nothing(), []), leafId: leaf?.id ?? null }
+  const path = new Set(end && pathTo(end).map(({ id }) => id))
+  const isOlder = ({ timestamp = '' }: DiskLine): boolean => timestamp <= (header?.timestamp ?? '')
+  const lines = filter(copy.lines, ({ line }) => {
+    if (tree.get(line.id)) return false
+    if (leafId === undefined) return path.has(line.id) || isOlder(line)
+    if (line.type === 'session_info') return name === ''
+    return line.type !== 'label' || !labels.has(String(payloadOf(line)['target_id']))
+  })
+  return { lines, leafId: end?.id ?? null }
 }
 
 async function* linesOf(reader: SessionReader, nodes: readonly Node[]): AsyncIterable<CopiedLine> {
@@ -86,6 +114,12 @@ function notesFor(
     lines.push({ line: toDisk({ type: 'session_info', sessionInfo }, { id: newId(), ...note }), blobs: [] })
   }
   return lines
+}
+
+async function* nothing(): AsyncIterable<never> {}
+
+async function* filter<T>(lines: AsyncIterable<T>, isWanted: (line: T) => boolean): AsyncIterable<T> {
+  for await (const line of lines) if (isWanted(line)) yield line
 }
 
 async function* concatenate<T>(first: AsyncIterable<T>, second: Iterable<T>): AsyncIterable<T> {

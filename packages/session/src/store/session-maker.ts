@@ -1,5 +1,5 @@
 import { toDisk } from '../line/codec.ts'
-import { copyEntries } from './copy-session.ts'
+import { copyEntries, restOfCopy, type Copy } from './copy-session.ts'
 import type { Cause } from '../line/entry.ts'
 import { SessionError } from '../errors.ts'
 import { newId, requireId } from '../line/ids.ts'
@@ -7,7 +7,7 @@ import { headerVersion, type DiskLine } from '../line/line.ts'
 import type { LogStore, Scope, WritableLog } from '../log/log-store.ts'
 import type { HeldSession } from './open-sessions.ts'
 import { sealLine } from '../line/seal-line.ts'
-import type { SessionReader } from '../log/session-reader.ts'
+import { SessionReader } from '../log/session-reader.ts'
 import { openPack, unpackInto } from './unpack.ts'
 import type { BlobReference } from '../line/message.ts'
 import { requireTime, type SessionWriter } from '../log/session-writer.ts'
@@ -64,19 +64,26 @@ export class SessionMaker {
       parentSession: source.from,
       ...(copy.leafId !== null && { parentEntry: copy.leafId }),
     })
-    await this.#fill(id, async (sink) => {
-      const copied = new Set<string>()
-      for await (const { line, blobs } of copy.lines) {
-        for (const sha256 of blobs) {
-          const bytes = copied.has(sha256) ? undefined : await reader.log.getBlob(sha256)
-          if (bytes) await sink.putBlob(bytes)
-          copied.add(sha256)
-        }
-        await sink.append(line)
-      }
-      return copy.leafId
-    })
+    await this.#fill(id, (sink) => copyInto(sink, copy, reader))
     return id
+  }
+
+  /** Adds to a copy of a session what it lacks because its making was interrupted. */
+  async completeCopy(reader: SessionReader, { id, leafId }: { id: string; leafId?: string }): Promise<void> {
+    const { port, scope } = this.#parts
+    const rest = (made: SessionReader): Promise<Copy> =>
+      restOfCopy(reader, { made, ...(leafId !== undefined && { leafId }) })
+    const log = await port.open(scope, id)
+    try {
+      // One that is whole may be in use by another process.
+      const made = await SessionReader.open(log)
+      const { lines, leafId: wanted } = await rest(made)
+      const { done: isWhole } = await lines[Symbol.asyncIterator]().next()
+      if (isWhole && (made.state.leaf?.id ?? null) === wanted) return
+    } finally {
+      await log.close()
+    }
+    await this.#write(id, async (sink) => copyInto(sink, await rest(sink.reader), reader))
   }
 
   async unpack(bytes: AsyncIterable<Uint8Array>): Promise<string> {
@@ -101,35 +108,51 @@ export class SessionMaker {
 
   /** Writes lines into a new session; `fill` returns its leaf. */
   async #fill(id: string, fill: (sink: SessionSink) => Promise<string | null>): Promise<void> {
-    const { port, scope, hold } = this.#parts
-    await this.orDiscard(id, async () => {
-      const claim = await port.claim(scope, id)
-      if (claim.type === 'owned') {
-        const { cannotLock, reason } = claim.owner
-        throw new SessionError(cannotLock ? 'storage-failed' : 'session-owned', reason)
-      }
-      const sink = new SessionSink(await hold(claim.log))
-      try {
-        await sink.finish(await fill(sink))
-      } catch (error) {
-        await sink.close()
-        throw error
-      }
-    })
+    await this.orDiscard(id, () => this.#write(id, fill))
   }
+
+  async #write(id: string, write: (sink: SessionSink) => Promise<string | null>): Promise<void> {
+    const { port, scope, hold } = this.#parts
+    const claim = await port.claim(scope, id)
+    if (claim.type === 'owned') {
+      const { cannotLock, reason } = claim.owner
+      throw new SessionError(cannotLock ? 'storage-failed' : 'session-owned', reason)
+    }
+    const sink = new SessionSink(await hold(claim.log))
+    try {
+      await sink.finish(await write(sink))
+    } catch (error) {
+      await sink.close()
+      throw error
+    }
+  }
+}
+
+/** Resolves with the leaf of the copy. */
+async function copyInto(sink: SessionSink, { lines, leafId }: Copy, { log }: SessionReader): Promise<string | null> {
+  const copied = new Set<string>()
+  for await (const { line, blobs } of lines) {
+    for (const sha256 of blobs) {
+      const bytes = copied.has(sha256) ? undefined : await log.getBlob(sha256)
+      if (bytes) await sink.putBlob(bytes)
+      copied.add(sha256)
+    }
+    await sink.append(line)
+  }
+  return leafId
 }
 
 /** Receives the lines of a copy or an import and writes them in batches. */
 class SessionSink {
   readonly #writer: SessionWriter
   readonly #log: WritableLog
-  readonly #reader: SessionReader
+  readonly reader: SessionReader
   #underWay: Promise<unknown>[] = []
 
   constructor(parts: { writer: SessionWriter; log: WritableLog; reader: SessionReader }) {
     this.#writer = parts.writer
     this.#log = parts.log
-    this.#reader = parts.reader
+    this.reader = parts.reader
   }
 
   async putBlob(bytes: Uint8Array): Promise<BlobReference> {
@@ -147,7 +170,7 @@ class SessionSink {
   /** Sets the leaf if it is not the last entry, and closes the new session. */
   async finish(leafId: string | null): Promise<void> {
     await this.#settle()
-    if ((this.#reader.state.leaf?.id ?? null) !== leafId) {
+    if ((this.reader.state.leaf?.id ?? null) !== leafId) {
       await this.#writer.append({ type: 'leaf', leaf: { targetId: leafId } })
     }
     await this.close()

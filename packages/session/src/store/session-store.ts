@@ -370,7 +370,8 @@ export class SessionStore {
   #session({ isLoose, ...place }: SessionPlace, parts: Pick<SessionParts, 'reader' | 'held' | 'release'>): Session {
     const id = (isLoose && parts.reader.state.header?.id) || place.id
     const copy: SessionParts['copy'] = (source) => this.#maker.copy(parts.reader, { from: id, ...source })
-    return new Session({ ...place, id, ...parts, copy, ...(!isLoose && { erase: () => this.erase(id) }) })
+    const completeCopy: SessionParts['completeCopy'] = (made) => this.#maker.completeCopy(parts.reader, made)
+    return new Session({ ...place, id, ...parts, copy, completeCopy, ...(!isLoose && { erase: () => this.erase(id) }) })
   }
 }
 

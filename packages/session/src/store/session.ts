@@ -55,6 +55,7 @@ export interface SessionParts {
   path?: string
   /** Copies the path to a leaf, or all entries, into a new session and returns its id. */
   copy: (source: { leafId?: string; options?: HeaderOptions }) => Promise<string>
+  completeCopy: (copy: { id: string; leafId?: string }) => Promise<void>
   /** Releases the opened session. */
   release: (options?: LeaveOptions) => Promise<void>
   /** Absent if the log lies outside a store. */
@@ -394,6 +395,14 @@ export class Session {
   /** Copies all entries into a new session and returns its id. */
   async copyAll(options: HeaderOptions = {}): Promise<string> {
     return this.#parts.copy({ options })
+  }
+
+  /**
+   * Adds to a copy of this session what it lacks because its making was interrupted; `leafId` as it was given then. Leaves a copy alone that is
+   * whole or was used since. Rejects with `session-owned` if another process writes it.
+   */
+  async completeCopy(id: string, leafId?: string): Promise<void> {
+    await this.#parts.completeCopy({ id, ...(leafId !== undefined && { leafId }) })
   }
 
   // Reading

@@ -333,15 +333,23 @@ function keyReused(): RequestProblem {
   return new RequestProblem(422, 'key-reused', detail)
 }
 
+/** A repeated request completes what was cut off the first time. */
 function fork(
   context: Context<AppEnv>,
   { from, entryId, key }: { from: string; entryId: string | undefined; key: NewSessionKey | undefined },
 ): Promise<string> {
-  return readSession(context.get('sessions'), from, (session) =>
-    orEarlier(context, key, (keyed) =>
-      entryId === undefined ? session.copyAll(keyed) : session.createBranchedSession(entryId, keyed),
-    ),
-  )
+  return readSession(context.get('sessions'), from, async (session) => {
+    let isNew = false
+    const id = await orEarlier(context, key, async (keyed) => {
+      const made = await (entryId === undefined
+        ? session.copyAll(keyed)
+        : session.createBranchedSession(entryId, keyed))
+      isNew = true
+      return made
+    })
+    if (!isNew) await session.completeCopy(id, entryId)
+    return id
+  })
 }
 
 async function rename(context: Context<AppEnv>, sessionId: string, name: string): Promise<void> {
