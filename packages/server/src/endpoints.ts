@@ -118,6 +118,7 @@ export function openEndpoints(
     closing: closing.signal,
     clock,
     ...(push && { push }),
+    ...(options.bus && { bus: options.bus }),
     ...(options.toolHosts && { toolHosts: options.toolHosts }),
   })
   const { editors } = options

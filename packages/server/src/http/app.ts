@@ -1,6 +1,7 @@
 import { OpenAPIHono, type RouteConfig, type RouteHandler } from '@hono/zod-openapi'
 import type { CallerLimits } from '../auth/limits.ts'
 import type { Caller, Role } from '../auth/operation-roles.ts'
+import type { SessionBus } from '../bus/session-bus.ts'
 import type { ReachableSessions } from '../live/reachable-sessions.ts'
 import type { PushService } from '../push/push-service.ts'
 import type { ToolHosts } from '../tool-hosts/tool-hosts.ts'
@@ -47,6 +48,8 @@ export interface ApiParts {
   push?: PushService
   /** Absent: there are no tool hosts. */
   toolHosts?: ToolHosts
+  /** Absent: this server is alone. */
+  bus?: Pick<SessionBus, 'onGap'>
   /** Aborted on shutdown: ends long polls and streams. */
   closing: AbortSignal
   clock?: Clock

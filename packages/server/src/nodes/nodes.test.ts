@@ -237,6 +237,23 @@ test('the list of another node learns of new and changed sessions, each once', a
   )
 })
 
+test('a stream of the list ends after an interruption of the bus: changes may have been missed', async () => {
+  const listeners = new Set<() => void>()
+  const onGap = (listener: () => void): (() => void) => {
+    listeners.add(listener)
+    return () => void listeners.delete(listener)
+  }
+  const bus = Object.assign(new LocalNetwork().join('a'), { onGap })
+  const server = await TestServer.start(() => ({ bus }))
+  cleanUps.push(() => server.close())
+  const others = listeners.size
+  const headers = { authorization: `Bearer ${await server.token('view')}` }
+  const stream = await fetch(`${server.server.url}/api/events`, { headers })
+  for (const listener of listeners) listener()
+  expect(await stream.text()).toContain('event: ready')
+  expect(listeners.size).toBe(others)
+})
+
 test('if its owner dies, a client of another node goes on there', async () => {
   const { nodes: all, stores } = await nodes(['a', 'b'], () => script().text('One.'))
   const [a, b] = all as [Node, Node]
