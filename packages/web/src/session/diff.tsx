@@ -1,4 +1,4 @@
-import { sideBySide, type DiffFile, type DiffHunk, type DiffLine } from '@tapetree/session/screen'
+import { sideBySide, spellInvisible, type DiffFile, type DiffHunk, type DiffLine } from '@tapetree/session/screen'
 import { useState, useSyncExternalStore, type ReactNode } from 'react'
 import { storage } from '../server.ts'
 import './diff.css'
@@ -22,7 +22,7 @@ export function Diff({ files }: { files: readonly DiffFile[] }): ReactNode {
       )}
       {files.map(({ newName, oldName, hunks, notes }, index) => (
         <div key={index}>
-          {files.length > 1 && <p className="diff-name">{newName ?? oldName}</p>}
+          {files.length > 1 && <p className="diff-name">{spellInvisible(newName ?? oldName ?? '')}</p>}
           {hunks.map((hunk, place) => {
             const lines = hunk.lines.slice(0, Math.max(0, left))
             left -= lines.length
@@ -55,7 +55,7 @@ function Hunk({ hunk, lines }: { hunk: DiffHunk; lines: readonly DiffLine[] }): 
   const hasNumbers = lines.some(({ oldLine, newLine }) => oldLine !== undefined || newLine !== undefined)
   return (
     <table>
-      {hunk.section !== '' && <caption>{hunk.section}</caption>}
+      {hunk.section !== '' && <caption>{spellInvisible(hunk.section)}</caption>}
       <tbody>
         {lines.map((line, index) => (
           <tr key={index} className={line.type}>
@@ -73,7 +73,7 @@ function Hunk({ hunk, lines }: { hunk: DiffHunk; lines: readonly DiffLine[] }): 
 function SplitHunk({ hunk, lines }: { hunk: DiffHunk; lines: readonly DiffLine[] }): ReactNode {
   return (
     <table className="split">
-      {hunk.section !== '' && <caption>{hunk.section}</caption>}
+      {hunk.section !== '' && <caption>{spellInvisible(hunk.section)}</caption>}
       <tbody>
         {sideBySide(lines).map(({ left, right }, index) => (
           <tr key={index}>
@@ -110,17 +110,19 @@ function chooseSplit(isSplit: boolean): void {
   for (const listener of choosing) listener()
 }
 
+/** Invisible letters and those that change the order of others are spelled out. */
 function markedText({ text, marks = [], isUnterminated }: DiffLine): ReactNode {
   const parts: ReactNode[] = []
   let end = 0
   for (const mark of marks) {
-    parts.push(text.slice(end, mark.start), <mark key={mark.start}>{text.slice(mark.start, mark.end)}</mark>)
+    const marked = spellInvisible(text.slice(mark.start, mark.end))
+    parts.push(spellInvisible(text.slice(end, mark.start)), <mark key={mark.start}>{marked}</mark>)
     end = mark.end
   }
   return (
     <>
       {parts}
-      {text.slice(end)}
+      {spellInvisible(text.slice(end))}
       {isUnterminated && <span className="faint"> (no line break at the end)</span>}
     </>
   )
