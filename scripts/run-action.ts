@@ -59,6 +59,8 @@ export async function runAction({ inputs, env, cwd, artifacts }: ActionOptions):
     if (step.uses?.startsWith('actions/upload-artifact@')) {
       const { name = '', path = '' } = step.with ?? {}
       if (existsSync(filled(path, values))) cpSync(filled(path, values), join(artifacts, name), { recursive: true })
+    } else if (step.uses?.startsWith('actions/setup-node@')) {
+      printed += `${step.uses} with ${JSON.stringify(step.with)}\n`
     } else if (step.run !== undefined && step.shell === 'bash') {
       const own = Object.entries(step.env ?? {}).map(([name, value]) => [name, filled(value, values)])
       const output = join(temp, 'output')

@@ -168,6 +168,13 @@ describe('the GitHub action', () => {
     )
   })
 
+  test('installs Node if the runner has an older one', async () => {
+    const isWanted = async (): Promise<boolean> => (await run(own)).text.includes('setup-node')
+    expect(await isWanted()).toBe(false)
+    program('node', 'exit 1')
+    expect(await isWanted()).toBe(true)
+  })
+
   test('takes no input into a script', () => {
     for (const line of readFileSync(join(root, 'action.yml'), 'utf8').split('\n'))
       if (/^\s*run:/.test(line)) expect(line).toMatch(/run: bash "\$GITHUB_ACTION_PATH\/action\/\w+\.sh"$/)
