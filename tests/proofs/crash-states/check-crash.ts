@@ -189,9 +189,47 @@ export async function checkThroughStore(
       mayBeDamaged: crash.hasHole || ledger.mayBeDamaged,
     })
     await session.close()
+    if (ledger.copies.has(sessionId) && !crash.hasHole && !ledger.mayBeDamaged)
+      await checkCompleted(crash, sessionId, { expected, ledger, fail })
     if (disk.openPaths.length > 0) fail(`these are still open: ${disk.openPaths.join()}`)
   }
   return problems
+}
+
+/** A copy that the crash cut off is completed from its source, if that has all of it. */
+async function checkCompleted(
+  crash: Crash,
+  sessionId: string,
+  { expected, ledger, fail }: { expected: FoundSession; ledger: Ledger; fail: (problem: string) => void },
+): Promise<void> {
+  const from = expected.state.header?.['parent_session']
+  const leafId = expected.state.header?.['parent_entry'] ?? null
+  const disk = new MemoryDisk({ state: crash.state() })
+  if (typeof from !== 'string' || !disk.exists(ledger.logOf(from))) return
+  const store = storeOn(disk, ledger)
+  await using source = await store.open(from)
+  const known = await messageIdsOf(source)
+  const wanted = [...ledger.writtenIn(sessionId).values()].flatMap(({ bytes }) =>
+    messageId(Buffer.from(bytes).toString()),
+  )
+  if (!wanted.every((id) => known.has(id))) return
+  await source.completeCopy(sessionId, ledger.copies.get(sessionId))
+  await using copy = await store.open(sessionId)
+  const found = await messageIdsOf(copy)
+  const missing = wanted.filter((id) => !found.has(id))
+  if (missing.length > 0) fail(`it was completed without ${missing.join()}`)
+  if (copy.leafId !== leafId) fail(`its leaf is ${copy.leafId}, and that of the copy was ${String(leafId)}`)
+}
+
+async function messageIdsOf(session: Session): Promise<Set<string>> {
+  const ids = new Set<string>()
+  for await (const line of session.lines()) if (line.type === 'line') for (const id of messageId(line.text)) ids.add(id)
+  return ids
+}
+
+function messageId(line: string): string[] {
+  const [, id] = /^\{"seq":\d+,"type":"message","id":"([^"]+)"/.exec(line) ?? []
+  return id === undefined ? [] : [id]
 }
 
 function compare(session: Session, { state }: FoundSession, fail: (problem: string) => void): void {

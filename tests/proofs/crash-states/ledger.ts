@@ -43,6 +43,8 @@ export class Ledger {
   /** By session and id: a copied session has the same ids. */
   readonly #written = new Map<string, Map<string, WrittenLine>>()
   readonly blobs = new Map<string, Uint8Array>()
+  /** Sessions that were or are being copied from another one, with the entry that their path leads to, if it is one path. */
+  readonly copies = new Map<string, string | undefined>()
   readonly #paths: Record<Place, Map<string, LogPaths>> = { active: new Map(), archive: new Map(), trash: new Map() }
   /** An earlier crash left zeros inside a log: it has damage to report, now and later. */
   mayBeDamaged = false
@@ -115,6 +117,7 @@ export class Ledger {
     }
     for (const [sessionId, lines] of this.#written) next.#written.set(sessionId, new Map(lines))
     for (const [sha256, bytes] of this.blobs) next.blobs.set(sha256, bytes)
+    for (const [id, leafId] of this.copies) next.copies.set(id, leafId)
     // Of what the machine lost nothing is pending any more: a move has ended, and torn bytes are where they are.
     for (const sessionId of level === 'machine' ? next.sessionIds : []) {
       const places = allPlaces.filter((place) => inodeAt(disk.state, this.logOf(sessionId, place)) !== undefined)

@@ -1,4 +1,4 @@
-import { SessionError, text, type Durability, type Session, type SessionStore } from '@tapetree/session'
+import { newId, SessionError, text, type Durability, type Session, type SessionStore } from '@tapetree/session'
 import { openFileStore } from '@tapetree/session/stores/file'
 import { MemoryDisk, type DiskFault, type DiskStep } from '../../../packages/session/src/testing/memory-disk.ts'
 import { crashesAt, type Crash } from './crashes-at.ts'
@@ -125,12 +125,17 @@ class World {
     'failed syncs': () => this.#failedSyncs(),
     'failed blob': () => this.#failedBlob(),
     fork: async () => {
-      const fork = await this.#store.forkFrom(this.#session.id)
-      await fork.close()
-      this.#created(fork.id)
+      const id = newId()
+      this.#ledger.copies.set(id, undefined)
+      await this.#session.copyAll({ id })
+      this.#created(id)
     },
     'branched session': async () => {
-      this.#created(await this.#session.createBranchedSession(this.#session.leafId ?? (await this.#said())))
+      const leafId = this.#session.leafId ?? (await this.#said())
+      const id = newId()
+      this.#ledger.copies.set(id, leafId)
+      await this.#session.createBranchedSession(leafId, { id })
+      this.#created(id)
     },
     move: () => this.#move(),
   }
