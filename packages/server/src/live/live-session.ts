@@ -41,8 +41,8 @@ export interface LiveSessionOptions {
   claim?: () => Promise<SessionDriver>
   /** Whether commands that begin work are rejected with `draining`. */
   isDraining?: () => boolean
-  /** Called when a watched session becomes writable. */
-  onClaimed?: (live: LiveSession) => void
+  /** Called when a watched session becomes writable, and when its driver was replaced. */
+  onDriver?: (live: LiveSession) => void
   /** Connects it to the node that owns it. Absent if there are no other nodes. */
   relay?: (node: string, target: RelayTarget) => OwnerLink
   /** Called when sent lines are no longer valid or the log cannot be followed: all clients must start over. */
@@ -391,7 +391,7 @@ export class LiveSession {
     for (const stop of this.#driverStops) stop()
     this.#disconnect()
     this.#driver = driver
-    this.#options.onClaimed?.(this)
+    this.#options.onDriver?.(this)
     try {
       await this.#use(driver, this.lines.lastSeq)
     } catch (error) {
@@ -421,6 +421,7 @@ export class LiveSession {
     this.#driver = next
     try {
       await suspendDriver(before)
+      this.#options.onDriver?.(this)
       await this.#use(next, this.lines.lastSeq)
     } catch (error) {
       this.#options.onBroken?.()

@@ -19,7 +19,10 @@ export interface NewSession extends CreateOptions {
   agent?: string
 }
 
-/** Called for a session that becomes live; the returned function is called when it is closed. */
+/**
+ * Called for a session that becomes live, and again when its driver was replaced. The returned function is called before that, and when the
+ * session is closed.
+ */
 export type LiveObserver = (live: LiveSession) => () => void
 
 export interface LiveSessionsOptions {
@@ -262,13 +265,18 @@ export class LiveSessions {
     const { clock, tickMs } = this.#options
     const relay = this.#relay
     const driver = await this.#openOrWatch(sessionId)
+    let stopObserving = (): void => undefined
+    const observe = (live: LiveSession): void => {
+      stopObserving()
+      stopObserving = this.#observe(live)
+    }
     const live = await LiveSession.open(driver, {
       clock,
       tickMs,
       claim: () => this.#openDriver(sessionId),
       isDraining: () => this.#isDraining,
       ...(relay && { relay: (node, target) => relay(sessionId, node, target) }),
-      onClaimed: (claimed) => this.#observe(claimed),
+      onDriver: observe,
       onBroken: () => void this.#closeBroken(sessionId),
     }).catch(async (error: unknown) => {
       await suspendDriver(driver)
@@ -278,12 +286,16 @@ export class LiveSessions {
       if (listed.has(line.type)) this.#tell(sessionId)
       this.#lineListeners.notify({ live, line })
     })
-    if (!live.isWatched) this.#observe(live)
+    if (!live.isWatched) observe(live)
+    live.onClose(() => stopObserving())
     return live
   }
 
-  #observe(live: LiveSession): void {
-    for (const observe of this.#observers) live.onClose(observe(live))
+  #observe(live: LiveSession): () => void {
+    const stops = [...this.#observers].map((observe) => observe(live))
+    return () => {
+      for (const stop of stops) stop()
+    }
   }
 
   async #openDriver(sessionId: string): Promise<SessionDriver> {

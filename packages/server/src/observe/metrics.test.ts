@@ -48,6 +48,20 @@ describe('metrics', () => {
     expect(of('process_resident_bytes')).toBeGreaterThan(1_000_000)
   })
 
+  test('go on when the session was opened again, because its tools work elsewhere now', async () => {
+    const { metrics, sessions } = measured(script().text('One.').step().text('Two.'))
+    const live = await sessions.get(await sessions.create({}))
+    await promptOf(live, 'First')
+    const before = await samples(metrics)
+    await live.reopen()
+    await promptOf(live, 'Second')
+    const after = await samples(metrics)
+    const more = (name: string): number => (after.get(`tapetree_${name}`) ?? 0) - (before.get(`tapetree_${name}`) ?? 0)
+    expect(more('lines_total{type="message"}')).toBe(2)
+    expect(more('deltas_total{kind="text"}')).toBeGreaterThan(0)
+    expect(more('commands_total{op="prompt",outcome="ok"}')).toBe(1)
+  })
+
   test("count commands by outcome, without labels of the client's choice", async () => {
     const { metrics, sessions } = measured()
     const live = await sessions.get(await sessions.create({}))
