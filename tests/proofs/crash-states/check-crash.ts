@@ -202,10 +202,9 @@ async function checkCompleted(
   sessionId: string,
   { expected, ledger, fail }: { expected: FoundSession; ledger: Ledger; fail: (problem: string) => void },
 ): Promise<void> {
-  const from = expected.state.header?.['parent_session']
-  const leafId = expected.state.header?.['parent_entry'] ?? null
+  const { parent_session: from, parent_entry: leafId = null } = headerOf(expected)
   const disk = new MemoryDisk({ state: crash.state() })
-  if (typeof from !== 'string' || !disk.exists(ledger.logOf(from))) return
+  if (from === undefined || !disk.exists(ledger.logOf(from))) return
   const store = storeOn(disk, ledger)
   await using source = await store.open(from)
   const known = await messageIdsOf(source)
@@ -218,7 +217,11 @@ async function checkCompleted(
   const found = await messageIdsOf(copy)
   const missing = wanted.filter((id) => !found.has(id))
   if (missing.length > 0) fail(`it was completed without ${missing.join()}`)
-  if (copy.leafId !== leafId) fail(`its leaf is ${copy.leafId}, and that of the copy was ${String(leafId)}`)
+  if (copy.leafId !== leafId) fail(`its leaf is ${copy.leafId}, and that of the copy was ${leafId}`)
+}
+
+function headerOf({ state }: FoundSession): { parent_session?: string; parent_entry?: string } {
+  return (state.header ?? {}) as { parent_session?: string; parent_entry?: string }
 }
 
 async function messageIdsOf(session: Session): Promise<Set<string>> {

@@ -14,7 +14,7 @@ import { thinkingLevels, type Model, type ThinkingLevel } from '../models/model.
 import type { PermissionMode } from '../permissions/modes.ts'
 import type { Answered, RequestAnswer } from '../permissions/requests.ts'
 import { RegistryError } from '../models/registry/model-info.ts'
-import { closeInterruptedRun } from '../run/abandon-run.ts'
+import { abandonRun, closeInterruptedRun } from '../run/abandon-run.ts'
 import type { AgentEvent, AgentListener } from '../run/events.ts'
 import {
   resolveOptions,
@@ -172,6 +172,14 @@ export class AgentSession {
     await this.#open.slot.abort()
   }
 
+  /**
+   * Closes an interrupted run that will not be resumed, and those of its subagents. Rejects with `session-busy` if the run is active in this
+   * process.
+   */
+  async abandon(): Promise<void> {
+    await abandonRun(this.session, this.#options)
+  }
+
   /** Starts a run from the leaf: after a failure, or after a limit was raised. */
   async retry(cause?: Cause): Promise<Run> {
     const away = this.#open.remote?.problem
@@ -325,7 +333,7 @@ export class AgentSession {
     const { session, slot, choice } = this.#open
     const { instructions, cause, summarize = false } = options
     await slot.exclusively(async (signal) => {
-      await closeInterruptedRun(session)
+      await closeInterruptedRun(session, this.#options)
       const target = { session, targetId: entryId, ...(cause && { cause }) }
       if (summarize) await summarizeBranch({ ...target, model: choice.model, instructions, signal })
       else await session.branch(entryId, cause && { cause })
@@ -441,7 +449,7 @@ export class AgentSession {
     if (slot.isBusy) return undefined
     return slot.alone(async () => {
       if (slot.isBusy) return undefined
-      await closeInterruptedRun(session)
+      await closeInterruptedRun(session, this.#options)
       // A queued message may have started one.
       return slot.isBusy ? undefined : slot.start(start, settings)
     })

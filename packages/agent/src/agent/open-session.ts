@@ -30,6 +30,7 @@ import { defaultRunSettings } from '../run/run-settings.ts'
 import { RunSlot, SharedSession } from '../run/run-slot.ts'
 import { KeptFiles } from '../tool-host/remote-files.ts'
 import type { RemoteWorkspace } from '../tool-host/remote-workspace.ts'
+import type { RewindPlace } from './rewind.ts'
 import { WorkspaceSnapshots } from '../workspace/workspace-snapshots.ts'
 import { Subagents, taskTool, type Subagent } from './subagents.ts'
 
@@ -240,11 +241,11 @@ export class OpenSession {
   }
 
   /** Occupies the slot, so that no run works on the files meanwhile. */
-  rewinding<T>(work: (place: { session: Session; files: WorkspaceSnapshots | undefined }) => Promise<T>): Promise<T> {
+  rewinding<T>(work: (place: RewindPlace) => Promise<T>): Promise<T> {
     return this.slot.exclusively(async () => {
       this.#isRewinding = true
       try {
-        return await work({ session: this.session, files: this.files })
+        return await work({ session: this.session, files: this.files, store: this.#options.store })
       } finally {
         this.#isRewinding = false
       }

@@ -9,6 +9,7 @@ import { SettingsError } from '../settings/config-files.ts'
 import type { LoadedSettings } from '../settings/layers.ts'
 import type { CommandLimits } from '../tools/commands/exit-file.ts'
 import type { BoxProgram, OwnProgram } from '../tools/commands/program-box.ts'
+import { unmovedText } from '../tools/commands/settle-controls.ts'
 
 export interface AgentSandboxes {
   /** For the commands of the model. */
@@ -92,10 +93,10 @@ async function boxOf(
       const taken = await sandbox.takeBack({ cwd, spool })
       await taken?.leave()
       await rm(spool, { recursive: true, force: true })
-      return (
-        taken &&
-        `It made files that control what other programs run: ${taken.writes.map(({ path }) => path).join(', ')}. They were moved out of the working folder. To see or apply them, type /blocked.`
-      )
+      if (!taken) return undefined
+      const names = taken.writes.map(({ path }) => path).join(', ')
+      const moved = `It made files that control what other programs run: ${names}. They were moved out of the working folder. To see or apply them, type /blocked.`
+      return [...(names === '' ? [] : [moved]), ...unmovedText('It', taken)].join(' ')
     },
   }
 }

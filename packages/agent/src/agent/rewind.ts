@@ -1,4 +1,4 @@
-import { SessionError, type Cause, type Session } from '@tapetree/session'
+import { SessionError, type Cause, type Session, type SessionStore } from '@tapetree/session'
 import type { Entry } from '@tapetree/session/format'
 import { closeInterruptedRun } from '../run/abandon-run.ts'
 import { followLog } from '../workspace/follow-log.ts'
@@ -69,11 +69,14 @@ export interface RewoundFile {
 export interface RewindPlace {
   session: Session
   files: WorkspaceSnapshots | undefined
+  /** Where the sessions of subagents are. */
+  store?: SessionStore
 }
 
 /** Goes back in the conversation, in the files or in both. The caller holds the slot of the session. */
-export async function rewind(options: RewindOptions, { session, files }: RewindPlace): Promise<RewindOutcome> {
+export async function rewind(options: RewindOptions, place: RewindPlace): Promise<RewindOutcome> {
   const { isDryRun = false, cause } = options
+  const { session, files } = place
   const target =
     options.entryId === undefined
       ? await lastRewind(session)
@@ -84,7 +87,7 @@ export async function rewind(options: RewindOptions, { session, files }: RewindP
   const choices = plan && files ? await choicesFor(plan, { ...options, files }) : new Map<string, ConflictChoice>()
   let done: Awaited<ReturnType<WorkspaceSnapshots['restore']>> | undefined
   if (!isDryRun) {
-    await closeInterruptedRun(session)
+    await closeInterruptedRun(session, place)
     const isTalkToo = target.what !== 'files'
     const moving = { ...(isTalkToo && { leafId: target.leafId }), ...(cause && { cause }) }
     if (plan && hasWork(plan, choices)) done = await files?.restore(plan, choices, moving)
@@ -212,12 +215,13 @@ function changesOf(
 /** Continues a rewind that was interrupted, or returns to the files and the conversation before it. */
 export async function resumeRewind(
   direction: 'finish' | 'undo',
-  { session, files, cause }: RewindPlace & { cause?: Cause },
+  place: RewindPlace & { cause?: Cause },
 ): Promise<RewindOutcome> {
+  const { session, files, cause } = place
   if (!files) throw new SessionError('session-busy', 'The files of this session are not recorded.')
   const store = await files.store()
   const { openRestore: open, leafId: before } = session
-  await closeInterruptedRun(session)
+  await closeInterruptedRun(session, place)
   const { changed, skipped, conflicts, keptCopies } = await files.resumeRestore(direction, cause)
   const local = (path: string): string => store.local(path)
   const { leafId } = session

@@ -376,6 +376,19 @@ describe('after a crash', () => {
     expect(scripted.requests).toHaveLength(2)
   })
 
+  test('the run of a subagent ends with that of its parent if nobody resumes it', async () => {
+    const { store, id } = await interrupted(async (child) => {
+      const leafId = await child.appendMessage('user', [text('half')])
+      await child.append({ type: 'run_start', runStart: { runId: 'c', leafId } })
+    })
+    const agent = await open(model(), { store, sessionId: id })
+    const { sessions } = await store.list()
+    const childId = sessions.find((session) => session.id !== id)?.id ?? ''
+    await agent.abandon()
+    await using child = await store.open(childId)
+    expect([agent.session.openRun, child.openRun]).toEqual([null, null])
+  })
+
   test('a subagent that had finished reports its answer without a request to the model', async () => {
     const { store, id } = await interrupted(async (child) => {
       await child.appendMessage('user', [text('count')])

@@ -1,4 +1,4 @@
-import type { Session } from '@tapetree/session'
+import { SessionError, type Session, type SessionStore } from '@tapetree/session'
 import type { ToolStartRecord } from '@tapetree/session/format'
 import { readDraft, removeDraft } from './draft.ts'
 import { Requests } from '../permissions/requests.ts'
@@ -13,20 +13,25 @@ import { attach, type Command } from '../tools/commands/command.ts'
 import { reportOutcome, reportRunning } from '../tools/commands/report.ts'
 import type { ToolOutput } from '../tools/tool.ts'
 
+export interface AbandonOptions {
+  /** Where the sessions of subagents are. Default: their runs stay open. */
+  store?: SessionStore
+}
+
 /**
- * Closes an interrupted run that will not be resumed. Every open call gets a result on its path that says what is known
- * about it. Rejects with `session-busy` if the run is still active in this process.
+ * Closes an interrupted run that will not be resumed, and the runs of its subagents. Every open call gets a result on its path that says
+ * what is known about it. Rejects with `session-busy` if the run is still active in this process.
  */
-export async function abandonRun(session: Session): Promise<void> {
+export async function abandonRun(session: Session, options: AbandonOptions = {}): Promise<void> {
   const shared = SharedSession.of(session)
   await shared.alone(async () => {
     if (shared.occupant) throw shared.busy()
-    await closeInterruptedRun(session)
+    await closeInterruptedRun(session, options)
   })
 }
 
 /** Like `abandonRun`, for a caller that holds the lock of the session and has checked that nothing is running. */
-export async function closeInterruptedRun(session: Session): Promise<void> {
+export async function closeInterruptedRun(session: Session, { store }: AbandonOptions = {}): Promise<void> {
   const run = session.openRun
   if (!run) return
   // The next line that can be stored clears this reason, so read it before writing anything.
@@ -36,6 +41,7 @@ export async function closeInterruptedRun(session: Session): Promise<void> {
   const jobs = new Jobs()
   for (const call of position.openCalls) {
     const start = starts.get(call.id)
+    if (store && start?.childSession !== undefined) await abandonSubagent(start.childSession, store)
     const isForeign = position.entry?.message.api === foreignApi
     const output = isForeign ? unknownOutcome : await outputOfAbandoned(start, { session, jobs })
     const toolResult = { toolUseId: call.id, ...output }
@@ -50,6 +56,16 @@ export async function closeInterruptedRun(session: Session): Promise<void> {
   await keepDraft(session, run.runId)
   const reason = failure && { reason: failure.code }
   await session.append({ type: 'run_end', runEnd: { runId: run.runId, outcome: 'abandoned', ...reason } })
+}
+
+/** One that cannot be opened, or that someone works with, stays as it is. */
+async function abandonSubagent(sessionId: string, store: SessionStore): Promise<void> {
+  try {
+    await using child = await store.open(sessionId)
+    if (child.readOnlyReason === undefined) await abandonRun(child, { store })
+  } catch (error) {
+    if (!(error instanceof SessionError)) throw error
+  }
 }
 
 /** Keeps the text of a partial answer as an `attempt`. */

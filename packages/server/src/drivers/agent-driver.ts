@@ -1,5 +1,4 @@
 import type { AgentEvent, AgentSession, CodingAgent } from '@tapetree/agent'
-import { abandonRun } from '@tapetree/agent/run'
 import { KeptWriteError, type BlockedWrites, type KeptFile } from '@tapetree/agent/sandbox'
 import {
   HostUnavailable,
@@ -315,7 +314,7 @@ export class AgentDriver implements SessionDriver {
     const hasStopped = wanted === undefined && (await this.#agent.stopCommands())
     if (this.isBusy) await this.#agent.abort()
     // Its process died, and it will not be resumed.
-    else if (!hasStopped) await abandonRun(this.session)
+    else if (!hasStopped) await this.#agent.abandon()
     return { run_id: current ?? null }
   }
 

@@ -1,5 +1,5 @@
 import type { ToolContext } from '../tool.ts'
-import type { CommandSandbox } from './command.ts'
+import type { CommandSandbox, TakenBack } from './command.ts'
 
 const keep = { label: 'Put them back', description: 'They take effect in other programs.' }
 const leave = { label: 'Leave them out', description: 'You can apply them later with /blocked.' }
@@ -14,10 +14,7 @@ export async function settleControls(
 ): Promise<string[]> {
   const taken = await sandbox.takeBack({ cwd, spool, callId })
   if (!taken) return []
-  const problems = taken.unmoved.map(
-    ({ path, reason }) =>
-      `The command made ${path}, which controls what other programs run. It could not be moved out of the working folder (${reason}). Check it before you use the folder.`,
-  )
+  const problems = unmovedText('The command', taken)
   if (taken.writes.length === 0) return problems
   for (const { id: kept, path: what } of taken.writes)
     await append({ type: 'blocked', blocked: { callId, kind: 'write', what, count: 1, kept } })
@@ -33,4 +30,12 @@ export async function settleControls(
     ...problems,
     `These new files control what other programs run, so they were moved out of the working folder: ${names}. Only the user can put them back, with /blocked.`,
   ]
+}
+
+/** A sentence for each file that stayed in the working folder. */
+export function unmovedText(who: string, { unmoved }: Pick<TakenBack, 'unmoved'>): string[] {
+  return unmoved.map(
+    ({ path, reason }) =>
+      `${who} made ${path}, which controls what other programs run. It could not be moved out of the working folder (${reason}). Check it before you use the folder.`,
+  )
 }
