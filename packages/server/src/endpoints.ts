@@ -93,7 +93,8 @@ export function openEndpoints(
     ownerTenant,
   })
   const closing = new AbortController()
-  const nodes = options.bus && new NodeLink({ bus: options.bus, tenants, clock, limiter, limits, tokens })
+  const { bus } = options
+  const nodes = bus && new NodeLink({ bus, tenants, clock, limiter, limits, tokens })
   const storage = new StorageCheck(tenants, clock)
   const routes = new Routes(createGuard({ gatekeeper, holders, waitingRoom, limits }))
   const { metrics, log, tracerProvider } = options
@@ -118,7 +119,7 @@ export function openEndpoints(
     closing: closing.signal,
     clock,
     ...(push && { push }),
-    ...(options.bus && { bus: options.bus }),
+    ...(bus && { onGap: (listener) => bus.onGap(listener) }),
     ...(options.toolHosts && { toolHosts: options.toolHosts }),
   })
   const { editors } = options
@@ -153,7 +154,7 @@ export function openEndpoints(
     routes,
     ws,
     sockets,
-    door: options.bus?.door,
+    door: bus?.door,
     closing,
     nodes,
     log,

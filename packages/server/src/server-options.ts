@@ -27,7 +27,7 @@ export interface ServerOptions {
   /** Identifies callers instead of tokens, for users of a host application. */
   authenticate?: Authenticate
   /** Data of the routes besides sessions. Without roots no folder can be used. */
-  api?: Partial<Omit<ApiParts, 'bus' | 'closing' | 'clock' | 'push' | 'toolHosts'>>
+  api?: Partial<Omit<ApiParts, 'onGap' | 'closing' | 'clock' | 'push' | 'toolHosts'>>
   /**
    * Connects the servers of one database to one service: clients of each may use all sessions. The server closes it on
    * shutdown.

@@ -1,7 +1,6 @@
 import { OpenAPIHono, type RouteConfig, type RouteHandler } from '@hono/zod-openapi'
 import type { CallerLimits } from '../auth/limits.ts'
 import type { Caller, Role } from '../auth/operation-roles.ts'
-import type { SessionBus } from '../bus/session-bus.ts'
 import type { ReachableSessions } from '../live/reachable-sessions.ts'
 import type { PushService } from '../push/push-service.ts'
 import type { ToolHosts } from '../tool-hosts/tool-hosts.ts'
@@ -48,8 +47,8 @@ export interface ApiParts {
   push?: PushService
   /** Absent: there are no tool hosts. */
   toolHosts?: ToolHosts
-  /** Absent: this server is alone. */
-  bus?: Pick<SessionBus, 'onGap'>
+  /** Calls the listener after an interruption in which changes on other servers may have been missed. Absent: this server is alone. */
+  onGap?: (listener: () => void) => () => void
   /** Aborted on shutdown: ends long polls and streams. */
   closing: AbortSignal
   clock?: Clock

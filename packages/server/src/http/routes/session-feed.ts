@@ -13,7 +13,7 @@ import { endOf } from './events.ts'
 /** A session that changes with every line is reported at most this often. */
 const quietMs = 100
 
-export function addSessionFeed(routes: Routes, { clock = systemClock, closing, bus, toolHosts }: ApiParts): void {
+export function addSessionFeed(routes: Routes, { clock = systemClock, closing, onGap, toolHosts }: ApiParts): void {
   routes.add(
     'view',
     {
@@ -38,7 +38,7 @@ export function addSessionFeed(routes: Routes, { clock = systemClock, closing, b
         wake.resolve()
       })
       // Changes on other servers may have been missed. The reader reads the list again when it comes back.
-      const stopGaps = bus?.onGap(() => stream.close())
+      const stopGaps = onGap?.(() => stream.close())
       const stream = new EventStream({
         clock,
         signal: endOf(context, closing),
