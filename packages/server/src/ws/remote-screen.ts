@@ -75,7 +75,8 @@ export class RemoteScreen {
   }
 
   #take(data: RawData, isBinary: boolean): void {
-    if (this.#state.type === 'over') return
+    // A closed one has not answered our close frame yet. The client sends again, on its new connection, what has no answer.
+    if (this.#state.type === 'over' || this.#sink.isClosed) return
     if (!this.#rate.take()) return this.close(closeCodes.rate, 'too many frames')
     const frame = isBinary ? undefined : parseFrame(data)
     if (!frame) return this.close(closeCodes.badFrame, 'not a frame of tapetree.v1')
@@ -209,7 +210,7 @@ export class RemoteScreen {
   }
 
   #hasLeft(): boolean {
-    return this.#state.type === 'over'
+    return this.#state.type === 'over' || this.#sink.isClosed
   }
 
   #leave(): void {
@@ -244,6 +245,7 @@ class SocketSink implements Sink {
   readonly #socket: WebSocket
   readonly #stream: Duplex
   readonly #drained: () => void
+  isClosed = false
   #isFull = false
   #sent = 0
   #seen: { mark: string; since: number } | undefined
@@ -268,6 +270,7 @@ class SocketSink implements Sink {
   }
 
   close(code: number, reason: string): void {
+    this.isClosed = true
     this.#socket.close(code, reason)
   }
 

@@ -128,6 +128,21 @@ describe('a WebSocket', () => {
     expect([...live.connections].map(({ client }) => client.id)).toEqual(['tab'])
   })
 
+  test('performs nothing more that comes by the connection that it has replaced', async () => {
+    const { server, id } = await start()
+    const token = await server.token('drive')
+    const first = await Ear.attached(server.dial(id, token))
+    // It does not see that it was closed.
+    first.socket.pause()
+    const second = await Ear.attached(server.dial(id, token))
+    first.say('cmd', { id: 'late', op: 'rename', args: { name: 'Late' } })
+    first.socket.resume()
+    await first.closed
+    expect(await second.command('name', 'rename', { name: 'In time' })).toMatchObject({ ok: true })
+    const names = second.heard.filter((frame) => 'seq' in frame && frame.type === 'session_info')
+    expect(names).toMatchObject([{ session_info: { name: 'In time' } }])
+  })
+
   test('does not replace a client of another token', async () => {
     const { server, id } = await start()
     const first = await Ear.attached(server.dial(id, await server.token('drive')), 'tab')
