@@ -13,16 +13,11 @@ import { attach, type Command } from '../tools/commands/command.ts'
 import { reportOutcome, reportRunning } from '../tools/commands/report.ts'
 import type { ToolOutput } from '../tools/tool.ts'
 
-export interface AbandonOptions {
-  /** Where the sessions of subagents are. Default: their runs stay open. */
-  store?: SessionStore
-}
-
 /**
- * Closes an interrupted run that will not be resumed, and the runs of its subagents. Every open call gets a result on its path that says
- * what is known about it. Rejects with `session-busy` if the run is still active in this process.
+ * Closes an interrupted run that will not be resumed, and the runs of its subagents if `store` holds their sessions. Every open call gets a
+ * result on its path that says what is known about it. Rejects with `session-busy` if the run is still active in this process.
  */
-export async function abandonRun(session: Session, options: AbandonOptions = {}): Promise<void> {
+export async function abandonRun(session: Session, options: { store?: SessionStore } = {}): Promise<void> {
   const shared = SharedSession.of(session)
   await shared.alone(async () => {
     if (shared.occupant) throw shared.busy()
@@ -31,7 +26,7 @@ export async function abandonRun(session: Session, options: AbandonOptions = {})
 }
 
 /** Like `abandonRun`, for a caller that holds the lock of the session and has checked that nothing is running. */
-export async function closeInterruptedRun(session: Session, { store }: AbandonOptions = {}): Promise<void> {
+export async function closeInterruptedRun(session: Session, { store }: { store?: SessionStore } = {}): Promise<void> {
   const run = session.openRun
   if (!run) return
   // The next line that can be stored clears this reason, so read it before writing anything.

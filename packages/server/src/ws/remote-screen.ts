@@ -75,8 +75,7 @@ export class RemoteScreen {
   }
 
   #take(data: RawData, isBinary: boolean): void {
-    // A closed one has not answered our close frame yet. The client sends again, on its new connection, what has no answer.
-    if (this.#state.type === 'over' || this.#sink.isClosed) return
+    if (this.#hasLeft()) return
     if (!this.#rate.take()) return this.close(closeCodes.rate, 'too many frames')
     const frame = isBinary ? undefined : parseFrame(data)
     if (!frame) return this.close(closeCodes.badFrame, 'not a frame of tapetree.v1')
@@ -92,6 +91,8 @@ export class RemoteScreen {
         return this.#paceReading()
       case 'attached':
         this.#answer(frame, this.#state)
+        return
+      case 'over':
         return
       default:
         this.#state satisfies never
@@ -209,6 +210,7 @@ export class RemoteScreen {
     }
   }
 
+  /** Also before the client has answered our close frame: on its new connection it sends again what has no answer. */
   #hasLeft(): boolean {
     return this.#state.type === 'over' || this.#sink.isClosed
   }

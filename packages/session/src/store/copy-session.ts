@@ -52,7 +52,7 @@ export async function restOfCopy(
   const target = header?.['parent_entry']
   const end = typeof target === 'string' ? known.get(target) : null
   const isUsed = own.some(({ id }) => !known.get(id)) || leaf?.id !== own.at(-1)?.id
-  if (isUsed || end === undefined) return { lines: concatenate(nothing(), []), leafId: leaf?.id ?? null }
+  if (isUsed || end === undefined) return { lines: nothing(), leafId: leaf?.id ?? null }
   const path = new Set(end && pathTo(end).map(({ id }) => id))
   const isOlder = ({ timestamp = '' }: DiskLine): boolean => timestamp <= (header?.timestamp ?? '')
   const lines = filter(copy.lines, ({ line }) => {
