@@ -1,4 +1,5 @@
-import { mkdir, rm } from 'node:fs/promises'
+import { cp, mkdir, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { FigureContext, FigureResult } from '../../scripts/figure/figure.ts'
 import { faultNames, faults, type Fault } from '../../packages/server/src/testing/fault.ts'
@@ -16,8 +17,12 @@ export const sizes = {
 
 /** In so many histories a bug must show. */
 const maxTries = 12
+const keptFolder = join(tmpdir(), 'tapetree-sync-problems')
 
-/** Sessions with many screens, random but for their seeds, held against the invariants of the protocol; then bugs, one by one. */
+/**
+ * Sessions with many screens, random but for their seeds, held against the invariants of the protocol; then bugs, one by one. The files of
+ * histories that went wrong are kept in `keptFolder`.
+ */
 export async function run(context: FigureContext): Promise<FigureResult> {
   const { say, size } = context
   const trial = new Trial(context, { folder: await context.temporaryFolder(), cache: await context.temporaryFolder() })
@@ -74,7 +79,7 @@ class Trial {
     const seeds = Array.from({ length: count }, () => this.#nextSeed())
     await inParallel(seeds, async (seed) => {
       if (this.problems.length >= 5) return
-      this.#take(`history ${seed}`, await this.#inFolder((folder) => playHistory({ seed, folder })))
+      await this.#take(`history ${seed}`, (folder) => playHistory({ seed, folder }))
       if (this.figures.histories % 1000 === 0) say(`${this.figures.histories} histories, ${this.figures.frames} frames`)
     })
   }
@@ -84,8 +89,7 @@ class Trial {
     try {
       for (let index = 0; index < count && this.problems.length < 5; index++) {
         const seed = this.#nextSeed()
-        const result = await this.#inFolder((folder) => playKillHistory({ seed, folder, servers }))
-        this.#take(`history ${seed} with kills`, result)
+        await this.#take(`history ${seed} with kills`, (folder) => playKillHistory({ seed, folder, servers }))
         this.figures.withKills++
       }
     } finally {
@@ -97,8 +101,7 @@ class Trial {
     const seeds = Array.from({ length: count }, () => this.#nextSeed())
     await inParallel(seeds, async (seed) => {
       if (this.problems.length >= 5) return
-      const result = await this.#inFolder((folder) => playOwnerHistory({ seed, folder }))
-      this.#take(`history ${seed} with an owner of its own`, result)
+      await this.#take(`history ${seed} with an owner of its own`, (folder) => playOwnerHistory({ seed, folder }))
       this.figures.withOwners++
     })
   }
@@ -126,7 +129,12 @@ class Trial {
     return { tries: maxTries }
   }
 
-  #take(what: string, { violations, figures }: HistoryResult): void {
+  async #take(what: string, play: (folder: string) => Promise<HistoryResult>): Promise<void> {
+    const { violations, figures } = await this.#inFolder(async (folder) => {
+      const result = await play(folder)
+      if (result.violations.length > 0) await this.#keep(what, folder)
+      return result
+    })
     this.figures.histories++
     this.figures.screens += figures.screens
     this.figures.commands += figures.commands
@@ -134,6 +142,13 @@ class Trial {
     this.figures.lines += figures.lines
     for (const { invariant, message } of violations)
       this.problems.push(`seed ${this.#context.seed}, ${what}: ${invariant}: ${message}`)
+  }
+
+  async #keep(what: string, folder: string): Promise<void> {
+    const kept = join(keptFolder, what.replaceAll(' ', '-'))
+    await rm(kept, { recursive: true, force: true })
+    await cp(folder, kept, { recursive: true })
+    this.#context.say(`  the files of ${what}: ${kept}`)
   }
 
   async #inFolder<T>(work: (folder: string) => Promise<T>): Promise<T> {

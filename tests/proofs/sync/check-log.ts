@@ -13,8 +13,8 @@ export interface LogEvidence {
   commands: ReadonlyMap<string, SentCommand>
   /** The first answer to each, and one that says it took effect, if there was one. */
   acks: ReadonlyMap<string, Ack>
-  /** The head when a tool began, by its call. */
-  ran?: ReadonlyMap<string, number>
+  /** The head each time when a tool began, by its call. */
+  ran?: ReadonlyMap<string, readonly number[]>
   closings: readonly { from: number; to: number }[]
 }
 
@@ -94,11 +94,13 @@ function checkPermissions(lines: readonly LogLine[], { ran, commands, acks }: Lo
       const isAllowed = requestId === undefined || results.get(requestId)?.[0]?.outcome === 'allowed'
       if (!isAllowed)
         violations.push({ invariant: 'I7', message: `call ${String(callId)} began in line ${seq} unallowed` })
-      const startedAt = ran?.get(String(callId))
+      const [startedAt] = ran?.get(String(callId)) ?? []
       if (startedAt !== undefined && startedAt < seq)
         violations.push({ invariant: 'I7', message: `call ${String(callId)} ran before its line ${seq}` })
     }
   }
+  for (const [callId, starts] of ran ?? [])
+    if (starts.length > 1) violations.push({ invariant: 'I7', message: `call ${callId} ran ${starts.length} times` })
   for (const [requestId, answers] of results) {
     if (answers.length > 1)
       violations.push({ invariant: 'I7', message: `question ${requestId} was answered ${answers.length} times` })

@@ -139,7 +139,24 @@ class History {
     // What it had asked for may have begun a run of its own.
     if (!(await this.#waitUntil(isAtRest, () => this.#answerAll(this.#screens))))
       this.#referee.wrong('I4', `a stalled screen did not catch up: ${this.#restlessness(this.#screens)}`)
+    // With a bug, there has been enough to catch it.
+    if (this.#options.fault === undefined) await this.#goBack(isAtRest)
     await this.#settlePresence()
+  }
+
+  /** To an answer whose calls have run, and on from there. */
+  async #goBack(isAtRest: () => boolean): Promise<void> {
+    const answers = readLog(this.#options.folder, (this.#stage as Stage).sessionId)
+      .map((line) => JSON.parse(line) as { id: string; message?: { content: { type: string }[] } })
+      .filter(({ message }) => message?.content.some(({ type }) => type === 'tool_use'))
+    const answer = this.#any(answers)
+    if (!answer) return
+    const screen = this.#any(this.#screens)
+    this.#send(screen, 'branch', { entry_id: answer.id })
+    await this.#waitUntil(isAtRest)
+    this.#send(screen, 'prompt', { text: 'And now?' })
+    if (!(await this.#waitUntil(isAtRest, () => this.#answerAll(this.#screens))))
+      this.#referee.wrong('I4', `there was no rest after a branch: ${this.#restlessness(this.#screens)}`)
   }
 
   async judge(): Promise<HistoryResult> {

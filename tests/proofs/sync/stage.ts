@@ -43,8 +43,8 @@ export class Stage {
   readonly witness = new DurabilityWitness(nodeFilePort())
   /** What the model and the tools have said, by item, part and kind. */
   readonly spoken = new Map<string, string>()
-  /** The head when a tool began, by its call. */
-  readonly ran = new Map<string, number>()
+  /** The head each time when a tool began, by its call. */
+  readonly ran = new Map<string, number[]>()
   /** Lines that were written while the server closed: runs may end there that nobody cancelled. */
   readonly closings: { from: number; to: number }[] = []
   sessionId = ''
@@ -142,7 +142,7 @@ export class Stage {
   }
 
   async #run(callId: string): Promise<void> {
-    this.ran.set(callId, this.live.session.head.seq)
+    this.ran.set(callId, [...(this.ran.get(callId) ?? []), this.live.session.head.seq])
     if (this.options.marks !== undefined) appendFileSync(this.options.marks, `${callId}\n`)
     await this.gates.pass()
   }

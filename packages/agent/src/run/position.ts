@@ -19,10 +19,11 @@ export interface PathPosition extends Position {
 
 /**
  * The position of the path to the leaf: the calls of the last answer without a result, and whether the model is next. Reads
- * the entries at the end of the path alone if the last answer is among them, however long the path is.
+ * the entries at the end of the path alone if the last answer is among them, however long the path is. Without `runId`, it is
+ * the position of the open run.
  */
-export async function positionOf(session: Session): Promise<PathPosition> {
-  const quick = new Backwards()
+export async function positionOf(session: Session, runId = session.openRun?.runId): Promise<PathPosition> {
+  const quick = new Backwards(runId)
   let next = session.leafId
   for (let read = 0; next !== null && read < maxReadAlone; read++) {
     const entry = await session.getEntry(next)
@@ -32,7 +33,7 @@ export async function positionOf(session: Session): Promise<PathPosition> {
     if (found) return found
     next = entry.parentId
   }
-  const whole = new Backwards()
+  const whole = new Backwards(runId)
   for (const entry of (await session.getContextPath()).toReversed()) {
     const found = whole.take(entry)
     if (found) return found
@@ -45,10 +46,16 @@ const maxReadAlone = 4
 
 /** Finds the position in the entries of a path, from its end on. */
 class Backwards {
+  readonly #runId: string | undefined
   readonly #answered = new Set<string>()
   #hasSpoken = false
+  #hasUserSpoken = false
   #newest: PathPosition['entry']
   #foreign: PathPosition | undefined
+
+  constructor(runId: string | undefined) {
+    this.#runId = runId
+  }
 
   /** The position if this entry is the last answer. */
   take(entry: Entry): PathPosition | undefined {
@@ -62,15 +69,19 @@ class Backwards {
     if (this.#foreign && !isOfForeign) return role === 'user' || role === 'assistant' ? this.#foreign : undefined
     if (role !== 'assistant') {
       this.#hasSpoken = true
+      this.#hasUserSpoken ||= role === 'user'
       return undefined
     }
-    const openCalls = content.flatMap((block): ToolUse[] =>
+    const unanswered = content.flatMap((block): ToolUse[] =>
       block.type === 'tool_use' && !this.#answered.has(block.toolUse.id) ? [block.toolUse] : [],
     )
-    if (isOfForeign) return this.#takeForeign(entry, openCalls)
+    if (isOfForeign) return this.#takeForeign(entry, unanswered)
     const isStopped = !this.#hasSpoken && entry.message.stopReason === 'aborted'
+    // The user went back to this answer: its calls ran on another branch.
+    const isElsewhere = this.#hasUserSpoken || (entry.message.runId ?? this.#runId) !== this.#runId
+    const openCalls = isElsewhere ? [] : unanswered
     if (openCalls.length > 0) return { openCalls, isSettled: false, entry, isStopped }
-    const isLastWord = !this.#hasSpoken && this.#answered.size === 0
+    const isLastWord = !this.#hasSpoken && this.#answered.size === 0 && unanswered.length === 0
     return { openCalls, isSettled: isLastWord, entry: this.#newest, isStopped }
   }
 

@@ -84,6 +84,26 @@ describe('a run', () => {
     ])
   })
 
+  test.each(['with a new message', 'by a retry'])(
+    'does not run the calls of an answer again to which the user went back, %s',
+    async (how) => {
+      const ran: string[] = []
+      const a = tool('a', ({ callId }) => ({ content: `${ran.push(callId)}` }))
+      const model = scriptedModel(threeCalls().step().text('done again'))
+      const agent = await TestAgent.open({ model, tools: [a] })
+      await agent.prompt('go')
+      const path = await agent.session.getContextPath()
+      const answer = path.find((entry) => entry.type === 'message' && entry.message.role === 'assistant')
+      await agent.session.branch(answer?.id ?? null)
+      if (how === 'by a retry') await agent.run({ type: 'leaf' })
+      else await agent.prompt('go on')
+      expect(ran).toEqual(['1', '2', '3'])
+      const results = model.requests.at(-1)?.messages.filter(({ role }) => role === 'tool')
+      expect(JSON.stringify(results).match(/not run on this branch/g)).toHaveLength(3)
+      expect((await agent.path()).at(-1)).toBe('assistant: done again')
+    },
+  )
+
   test('does not append the model and the system prompt again if they have not changed', async () => {
     const agent = await TestAgent.open({ model: scriptedModel(script().text('1').step().text('2')) })
     await agent.prompt('a')

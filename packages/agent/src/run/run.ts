@@ -203,7 +203,7 @@ function failed(runId: string, reason: string, message: string): RunEnd {
 /** Turns and their tool calls, until an answer has no calls and no steer is waiting. Begins at any position. */
 async function turnsUntilSettled(open: OpenRun): Promise<void> {
   const { deps } = open
-  let position: Position = await positionOf(deps.session)
+  let position: Position = await positionOf(deps.session, open.runId)
   let hasTurned = false
   for (;;) {
     if (position.openCalls.length > 0) await runToolCalls(position.openCalls, open)
