@@ -13,15 +13,16 @@ export const claim = 'A killed run resumes: real exit codes, no command runs twi
 export const sizes = { ci: { kills: 20 }, full: { kills: 1000 } }
 
 /** A run takes about this long. */
-const runMs = 1500
+const runMs = 2000
 const maxLostTextMs = 250
 
-/** Real agents are killed with `kill -9` at random moments of a run with streaming, two commands and waiting messages. */
+/** Real agents are killed with `kill -9` at random moments of a run with streaming, three commands and waiting messages. */
 export async function run(context: FigureContext): Promise<FigureResult> {
   const { say, size } = context
   const { kills } = sizes[size]
   const trial = new Trial(context, await context.temporaryFolder(), await context.temporaryFolder())
   while (trial.figures.kills < kills) await trial.playOnce()
+  for (const answer of [1, 2]) await trial.dieAfterAnswer(answer)
   await trial.crashAgainAndAgain()
   await trial.end()
   for (const problem of trial.problems.slice(0, 20)) say(`PROBLEM ${problem}`)
@@ -58,16 +59,29 @@ class Trial {
     this.figures.lostTextMs = Math.max(this.figures.lostTextMs, lostTextMs)
   }
 
+  /** Between the commands in the log and their start: a time almost never hits that. */
+  async dieAfterAnswer(answer: number): Promise<void> {
+    const task = await this.#newTask()
+    const promised = nothingPromised()
+    takeIn(await this.#runToEnd({ ...task, diesAfterAnswer: answer }), promised)
+    this.figures.kills++
+    await this.#resumed(task, promised, `killed after answer ${answer}`)
+  }
+
   /** From its prompt to its end, through one kill or several. Gives how old the oldest text was that was lost. */
   async #play(moments: readonly number[]): Promise<number> {
     const { seed } = this.#context
     const task = await this.#newTask()
-    const promised: Promised = { lines: new Map(), submitted: [], cuts: [] }
+    const promised = nothingPromised()
     for (const moment of moments) await this.#killAt(moment, task, promised)
+    return this.#resumed(task, promised, `seed ${seed}, killed after ${moments.join(', ')} ms`)
+  }
+
+  async #resumed(task: Task, promised: Promised, how: string): Promise<number> {
     const agent = await this.#runToEnd({ ...task, insist: true })
     takeIn(agent, promised)
     this.figures.sessions++
-    const what = `session ${this.figures.sessions} (seed ${seed}, killed after ${moments.join(', ')} ms)`
+    const what = `session ${this.figures.sessions} (${how})`
     if (agent.failure !== undefined) this.problems.push(`${what}: ${agent.failure}`)
     if (promised.lines.size === 0) {
       this.figures.beforePrompt++
@@ -132,6 +146,10 @@ class Trial {
     await mkdir(marks)
     return { folder: this.#folder, sessionId: session.id, marks }
   }
+}
+
+function nothingPromised(): Promised {
+  return { lines: new Map(), submitted: [], cuts: [] }
 }
 
 function takeIn(agent: KillableAgent, promised: Promised): void {

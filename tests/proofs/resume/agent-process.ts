@@ -32,7 +32,12 @@ async function play(task: Task): Promise<void> {
     settings: { steerPolicy: 'after-batch' },
     observe: (event) => tell(event, task),
   })
-  agent.session.subscribe(({ seq, crc }) => say({ type: 'line', seq, crc }))
+  let answers = 0
+  agent.session.subscribe(({ seq, crc, line }) => {
+    say({ type: 'line', seq, crc })
+    const isAnswer = line.type === 'message' && line.message.role === 'assistant'
+    if (isAnswer && ++answers === task.diesAfterAnswer) process.kill(process.pid, 'SIGKILL')
+  })
   // What is sent with the prompt may be in the log before it: then nobody was promised anything yet.
   const isNew = (await agent.session.getContext()).messages.length === 0
   const plan = isNew ? undefined : await planResume(agent.session, tools)
@@ -67,9 +72,11 @@ async function play(task: Task): Promise<void> {
 /** The model answers by what it is shown alone, so that a resumed run goes the same way. */
 function answerTo({ messages }: ModelRequest, task: Task): ScriptBuilder {
   const last = messages.at(-1) as Message
-  const spoken = stream(last.role === 'tool' ? 'Both are done.' : 'Let me see what is to be done here.', task)
-  if (last.role !== 'user' || textOf(last) !== 'go') return spoken
-  for (const { id, command } of commandsOf(task.marks)) spoken.toolCall(id, 'bash', { command })
+  const answers = messages.filter(({ role }) => role === 'assistant').length
+  const isWorking = last.role === 'tool' || textOf(last) === 'go'
+  const commands = isWorking ? commandsOf(task.marks)[answers] : undefined
+  const spoken = stream(commands ? 'Let me see what is to be done here.' : 'All is done.', task)
+  for (const { id, command } of commands ?? []) spoken.toolCall(id, 'bash', { command })
   return spoken
 }
 

@@ -54,21 +54,21 @@ function answersOn(path: readonly Entry[]): [string, string[]][] {
   )
 }
 
-/** The real outcome of both commands, and a mark for each that it ran once. */
+/** The real outcome of all commands, and a mark for each that it ran once. */
 async function checkCommands(path: readonly Entry[], marks: string): Promise<string[]> {
   const problems: string[] = []
-  for (const { id, output, exitCode } of commandsOf(marks)) {
-    const result = path
-      .flatMap((entry) => (entry.type === 'message' ? entry.message.content : []))
-      .find((block) => block.type === 'tool_result' && block.toolResult.toolUseId === id)
-    const content = result?.type === 'tool_result' ? result.toolResult.content : undefined
-    const said = typeof content === 'string' ? content : 'nothing'
+  const results = path
+    .flatMap((entry) => (entry.type === 'message' ? entry.message.content : []))
+    .flatMap((block) => (block.type === 'tool_result' ? [block.toolResult] : []))
+  for (const [index, { name, id, output, exitCode }] of commandsOf(marks).flat().entries()) {
+    const { toolUseId, content } = results[index] ?? {}
+    const said = typeof content === 'string' && toolUseId === id ? content : 'nothing'
     if (!said.startsWith(output))
-      problems.push(`${id} should have said all of its output and said: ${said.slice(0, 300)}`)
+      problems.push(`${name} should have said all of its output and said: ${said.slice(0, 300)}`)
     if (exitCode !== 0 && !said.includes(`Exit code ${exitCode}`))
-      problems.push(`${id} lacks its exit code: ${said.slice(-200)}`)
-    const runs = await readFile(`${marks}/${id.slice(-1)}`, 'utf8').catch(() => '')
-    if (runs.length !== 2) problems.push(`${id} ran ${runs.length / 2} times`)
+      problems.push(`${name} lacks its exit code: ${said.slice(-200)}`)
+    const runs = await readFile(`${marks}/${name}`, 'utf8').catch(() => '')
+    if (runs.length !== 2) problems.push(`${name} ran ${runs.length / 2} times`)
   }
   return problems
 }

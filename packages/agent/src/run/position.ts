@@ -108,6 +108,7 @@ type ToolStart = ToolStartRecord['toolStart']
 
 /** What the log says about the open run since its newest start, or since the answer whose calls are open. */
 export interface OpenRunFacts {
+  /** Of the calls of the last answer; of a foreign agent, of all calls. */
   starts: Map<string, ToolStart>
   /** Items that are in the log, as an entry or as an attempt: their drafts are stale. */
   ended: Set<string>
@@ -155,7 +156,11 @@ function takeFact(facts: OpenRunFacts, line: Line): void {
       return
     case 'message':
       facts.ended.add(line.id)
-      if (line.message.role === 'assistant') facts.spent.turns++
+      if (line.message.role === 'assistant') {
+        facts.spent.turns++
+        // The calls of the answer before have their results, and some models use their ids again.
+        if (line.message.api !== foreignApi) facts.starts.clear()
+      }
       if (line.message.usage) addUsage(facts.spent, line.message.usage)
       return
     case 'usage':

@@ -171,6 +171,18 @@ describe('after a crash', () => {
     expect(done).toEqual([])
   })
 
+  test('a call that never started is run, also if an earlier call of the run had the same id', async () => {
+    const done: string[] = []
+    const agent = await interrupted(script().text('Done.'), [tool('a', done)])
+    await answerWith(agent, call('1'))
+    await started(agent, '1', 'a')
+    const content = [{ type: 'tool_result' as const, toolResult: { toolUseId: '1', content: 'ok' } }]
+    await agent.session.appendMessage('tool', content, { with: { runId } })
+    await answerWith(agent, call('1'))
+    await resume(agent, [tool('a', done)])
+    expect(done).toEqual(['run 1'])
+  })
+
   test('of many parallel calls, the one without a result is found behind all results', async () => {
     const done: string[] = []
     const agent = await interrupted(script().text('Done.'), [tool('a', done)])
