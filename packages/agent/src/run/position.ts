@@ -77,8 +77,8 @@ class Backwards {
     )
     if (isOfForeign) return this.#takeForeign(entry, unanswered)
     const isStopped = !this.#hasSpoken && entry.message.stopReason === 'aborted'
-    // The user went back to this answer: its calls ran on another branch.
-    const isElsewhere = this.#hasUserSpoken || (entry.message.runId ?? this.#runId) !== this.#runId
+    // The user went back to this answer, or copied it: its calls ran on another branch or in another session.
+    const isElsewhere = this.#hasUserSpoken || entry.message.runId !== this.#runId
     const openCalls = isElsewhere ? [] : unanswered
     if (openCalls.length > 0) return { openCalls, isSettled: false, entry, isStopped }
     const isLastWord = !this.#hasSpoken && this.#answered.size === 0 && unanswered.length === 0

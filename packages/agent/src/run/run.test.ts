@@ -1,4 +1,4 @@
-import { text, type Content } from '@tapetree/session'
+import { memoryStore, text, type Content } from '@tapetree/session'
 import fc from 'fast-check'
 import { z } from 'zod'
 import { describe, expect, test } from 'vitest'
@@ -103,6 +103,21 @@ describe('a run', () => {
       expect((await agent.path()).at(-1)).toBe('assistant: done again')
     },
   )
+
+  test('does not run the calls of an answer again that was copied', async () => {
+    const ran: string[] = []
+    const a = tool('a', ({ callId }) => ({ content: `${ran.push(callId)}` }))
+    const store = memoryStore()
+    const agent = await TestAgent.open({ model: scriptedModel(threeCalls()), tools: [a], store })
+    await agent.prompt('go')
+    const path = await agent.session.getContextPath()
+    const answer = path.find((entry) => entry.type === 'message' && entry.message.role === 'assistant')
+    const sessionId = await agent.session.createBranchedSession(answer?.id ?? '')
+    const copy = await TestAgent.open({ model: scriptedModel(script().text('done')), tools: [a], store, sessionId })
+    await copy.run({ type: 'leaf' })
+    expect(ran).toEqual(['1', '2', '3'])
+    expect((await copy.path()).at(-1)).toBe('assistant: done')
+  })
 
   test('does not append the model and the system prompt again if they have not changed', async () => {
     const agent = await TestAgent.open({ model: scriptedModel(script().text('1').step().text('2')) })
