@@ -6,7 +6,7 @@ import { Markdown } from '../markdown/markdown.tsx'
 import { ToolCall } from './tool-call.tsx'
 import { contentText, outputText, textIn } from './content-text.ts'
 import { Images, Picture } from './images.tsx'
-import { GoBackContext, isRunning, useRowState, useSelected, type OpenedSession } from './use-session.ts'
+import { GoBackContext, isLive, useRowState, useSelected, type OpenedSession } from './use-session.ts'
 
 /** Draws again only if its row changes. What it needs from the open session, it selects itself. */
 export const Row = memo(function Row({ row }: { row: TranscriptRow }): ReactNode {
@@ -86,12 +86,11 @@ function firstWords(text: string): string {
 /** Read-only calls in one line; an open question shows its call. */
 function ReadsRow({ calls }: { calls: readonly ToolCallPart[] }): ReactNode {
   const [isOpen, setOpen] = useState(false)
-  const isLive = useRowState(isRunning) ?? false
+  const isActive = useRowState((opened) => calls.some((call) => isLive(opened, call))) ?? false
   const isAsked = useRowState(({ session }) =>
     session.transcript.permissions.some((request) => calls.some(({ callId }) => callId === request.callId)),
   )
   const failed = calls.filter(({ result }) => result?.isError).length
-  const isActive = isLive && calls.some(({ result }) => !result)
   const isShown = isOpen || isAsked === true
   return (
     <div className="call">

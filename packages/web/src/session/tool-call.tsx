@@ -5,7 +5,7 @@ import { contentText, outputText } from './content-text.ts'
 import { Diff } from './diff.tsx'
 import { Images } from './images.tsx'
 import { Subagent } from './subagent.tsx'
-import { isRunning, useRowState } from './use-session.ts'
+import { isLive, useRowState } from './use-session.ts'
 
 const signs: Record<CallOutcome['state'], string> = {
   waiting: '○',
@@ -21,7 +21,6 @@ const signs: Record<CallOutcome['state'], string> = {
 export function ToolCall({ call, seq }: { call: ToolCallPart; seq?: number }): ReactNode {
   const [isToggled, setToggled] = useState(false)
   const isOpenCall = call.result === undefined
-  const isLive = useRowState((opened) => isOpenCall && isRunning(opened)) ?? false
   const output = useRowState(({ session }) => (isOpenCall ? outputSoFar(session.transcript, call.callId) : undefined))
   const isAsked = useRowState(
     ({ session }) => isOpenCall && session.transcript.permissions.some(({ callId }) => callId === call.callId),
@@ -31,7 +30,7 @@ export function ToolCall({ call, seq }: { call: ToolCallPart; seq?: number }): R
     note,
     output: printed,
   } = callOutcome(call, {
-    isLive,
+    isLive: useRowState((opened) => isLive(opened, call)) ?? false,
     news: { ...(output !== undefined && { output }), isAsked: isAsked ?? false },
     now: 0,
     textOf: contentText,

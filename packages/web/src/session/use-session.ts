@@ -1,5 +1,6 @@
 import { indexedDbStorage, RemoteSession, type SessionChange } from '@tapetree/client'
 import type { TranscriptRow } from '@tapetree/session/screen'
+import type { AssistantPart, ToolCallPart } from '@tapetree/session/view'
 import { createContext, useContext, useEffect, useState, useSyncExternalStore, type ComponentType } from 'react'
 import { baseUrl, rest } from '../server.ts'
 import { History } from './history.ts'
@@ -66,6 +67,22 @@ export function blobUrl(sessionId: string, sha256: string): string {
 
 export function isRunning({ session }: OpenedSession): boolean {
   return session.state('run')?.isBusy ?? session.transcript.run !== null
+}
+
+/** Whether a call is waiting or running. A call before the last message of the user is not, even if it has no result. */
+export function isLive(opened: OpenedSession, call: ToolCallPart): boolean {
+  if (call.result || !isRunning(opened)) return false
+  const { items } = opened.session.transcript.path
+  for (let index = items.length - 1; index >= 0; index--) {
+    const item = items.at(index)
+    if (item?.type === 'user') return false
+    if (item?.type === 'assistant' && item.parts.some((part) => isSameCall(part, call))) return true
+  }
+  return false
+}
+
+function isSameCall(part: AssistantPart, { callId }: ToolCallPart): boolean {
+  return part.type === 'tool_call' && part.callId === callId
 }
 
 async function openSession(sessionId: string): Promise<OpenedSession> {

@@ -81,7 +81,7 @@ export class ShownItems {
     this.#grouped = groupItems(transcript.path.items, this.#grouped)
     this.#transcript = transcript
     this.#failure = RunFailure.after(transcript, this.#failure)
-    this.#liveIndex = transcript.run ? this.#items.findLastIndex(({ type }) => type === 'assistant') : -1
+    this.#liveIndex = transcript.run ? lastAnswer(this.#items) : -1
     this.#news.update(transcript, this.#items[this.#liveIndex])
     this.#inFlight = [...transcript.inFlight.values()].filter(({ item }) => !this.#news.isCall(item))
     for (const id of this.#drafts.keys()) if (!transcript.inFlight.has(id)) this.#drafts.delete(id)
@@ -382,6 +382,12 @@ class RunFailure {
 
 /** The answer with the error is out of view. */
 const recentItems = 5
+
+/** The answer that the run is at, or -1. After a message of the user there is none yet: open calls before it do not run. */
+function lastAnswer(items: readonly TranscriptItem[]): number {
+  const last = items.findLastIndex(({ type }) => type === 'assistant' || type === 'user')
+  return items[last]?.type === 'assistant' ? last : -1
+}
 
 const goesOn = 'The run continues with a retry.'
 const standsStill = 'The run has ended. /retry tries again from here; a new message continues.'

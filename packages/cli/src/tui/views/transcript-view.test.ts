@@ -61,6 +61,16 @@ test('the prompt that is drawn over the line of a subagent is not that line', ()
   expect([screen(view)[1], view.taskAt(1)?.callId]).toEqual(['✓ task count', 'a'])
 })
 
+test('the calls of an answer to which the user went back do not wait while the next run is at work', () => {
+  const talk = new Talk()
+    .record('run_start', { runStart: { runId: 'r', leafId: null } })
+    .assistant(call('a', 'bash', { command: 'ls' }))
+  const view = show(talk)
+  expect(screen(view)).toContain('○ bash ls · waiting')
+  view.update(talk.user('Go on').transcript)
+  expect(screen(view)).toContain('– bash ls · no result')
+})
+
 describe('scrolling', () => {
   test('the end is followed until the user scrolls up, and then the position is kept', () => {
     const talk = talkOf(5)
