@@ -47,6 +47,21 @@ test('an answer after a restart, before the call asks again, answers that call a
   expect(await other).toMatchObject({ outcome: 'rejected' })
 })
 
+test.each([
+  ['another input', { input: { command: 'another' } }],
+  ['another title', { title: 'May it run outside of the sandbox?' }],
+])('a request of an earlier process is withdrawn if the call asks with %s now', async (_, changed) => {
+  await using session = await memoryStore().create()
+  const waiting = { ...question, callId: 'a', requestId: 'asked-before' }
+  await session.append({ type: 'permission_request', permissionRequest: waiting })
+  const requests = new Requests(session)
+  const asked = requests.ask({ ...question, callId: 'a', ...changed }, new AbortController().signal)
+  await expect.poll(() => requests.pending).toMatchObject([changed])
+  expect(await requests.answer({ requestId: 'asked-before', outcome: 'allowed' })).toMatchObject({ type: 'too-late' })
+  await requests.answer({ requestId: requests.pending[0]!.requestId, outcome: 'rejected' })
+  expect(await asked).toMatchObject({ outcome: 'rejected' })
+})
+
 test('a call that asks again while the answer is being written gets that answer', async () => {
   await using session = await memoryStore().create()
   const waiting = { ...question, callId: 'a', requestId: 'asked-before' }

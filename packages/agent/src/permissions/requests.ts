@@ -57,15 +57,18 @@ export class Requests {
   }
 
   /**
-   * Waits for the answer. A pending request for the same call is reused: there is no second record. When the signal is
-   * aborted, the request is withdrawn, unless the session is suspended.
+   * Waits for the answer. A pending request of an earlier process for the same call is reused if it asks the same. If it does not, because a
+   * hook changed the input in another way or the sandbox is gone, for example, it is withdrawn. When the signal is aborted, the request is
+   * withdrawn, unless the session is suspended.
    */
   async ask(request: Omit<PermissionRequest, 'requestId'>, signal: AbortSignal): Promise<PermissionResult> {
     signal.throwIfAborted()
     const early = this.#takeEarly(request)
     if (early) return early
     // A request whose answer is being written is reused too.
-    const known = this.#session.pendingPermissions.find((each) => isSameCall(each, request))
+    const asked = this.#session.pendingPermissions.filter((each) => isSameCall(each, request))
+    const known = asked.find((each) => asksTheSame(each, request))
+    for (const each of asked) if (each !== known) await this.answer({ requestId: each.requestId, outcome: 'cancelled' })
     const requestId = known?.requestId ?? newId()
     const { promise, resolve, reject } = Promise.withResolvers<PermissionResult>()
     // The append below may take a while, and this promise has no other handler until then.
@@ -138,7 +141,7 @@ export class Requests {
   /** The answer that this request already has; it is used once. */
   #takeEarly(request: Omit<PermissionRequest, 'requestId'>): PermissionResult | undefined {
     for (const [requestId, early] of this.#early) {
-      if (!isSameCall(early, request) || JSON.stringify(early.input) !== JSON.stringify(request.input)) continue
+      if (!isSameCall(early, request) || !asksTheSame(early, request)) continue
       this.#early.delete(requestId)
       return this.#results.get(requestId)
     }
@@ -156,6 +159,14 @@ function isSameCall(
 ): boolean {
   const isSame = left.callId !== undefined && left.callId === right.callId && left.tool === right.tool
   return isSame && left.input?.['host'] === right.input?.['host']
+}
+
+/** As a person sees it: what is to run, and where. */
+function asksTheSame(
+  left: Pick<PermissionRequest, 'title' | 'input'>,
+  right: Pick<PermissionRequest, 'title' | 'input'>,
+): boolean {
+  return left.title === right.title && JSON.stringify(left.input) === JSON.stringify(right.input)
 }
 
 function completed(
