@@ -93,7 +93,7 @@ export class OpenForeignRun implements ForeignRun {
   }
 
   async messages(): Promise<Message[]> {
-    const { messages } = await this.session.getContext({ leafId: this.#open.head })
+    const { messages } = await this.session.getContext({ leafId: await this.#open.storedHead() })
     const given = messages.map(({ message }) => message)
     return inlineImages(given, (sha256) => this.session.getBlob(sha256))
   }

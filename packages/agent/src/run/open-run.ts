@@ -51,6 +51,8 @@ export class OpenRun {
   readonly #repetition = new Repetition()
   readonly #calls = new Map<string, ToolUse>()
   #stopCounting: (() => void) | undefined
+  /** Entries that are not durable yet. */
+  #storing: Promise<unknown> = Promise.resolve()
 
   constructor(deps: RunDeps, { runId, signal, spent, callsToRun }: OpenRunOptions) {
     const { session, clock, settings } = deps
@@ -106,6 +108,15 @@ export class OpenRun {
     await this.#stored(this.deps.session.appendAll(placed), before)
   }
 
+  /** The head when all entries up to it are durable. Entries from outside of the run, such as a command of the user, may be on their way. */
+  async storedHead(): Promise<string | null> {
+    for (;;) {
+      const { head } = this
+      await this.#storing
+      if (this.head === head) return head
+    }
+  }
+
   async deliver(message: WaitingMessage): Promise<void> {
     const { runId } = this
     const { session } = this.deps
@@ -155,6 +166,7 @@ export class OpenRun {
   /** Waits for entries up to the head. If they are refused, the next entry follows the one before them. */
   async #stored(entries: Promise<unknown>, before: string | null): Promise<void> {
     const { head } = this
+    this.#storing = Promise.allSettled([this.#storing, entries])
     try {
       await entries
     } catch (error) {

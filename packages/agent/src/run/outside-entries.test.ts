@@ -51,6 +51,34 @@ test("a user's command that ends between two runs stays on the path", async () =
   expect(await agent.path()).toEqual(['user: go', 'assistant: one', 'bashExecution: ', 'user: more', 'assistant: two'])
 })
 
+test("a user's command that ends between a result and the next request is in that request", async () => {
+  const note = defineTool({
+    name: 'note',
+    description: 'Notes.',
+    schema: z.looseObject({}),
+    access: () => [],
+    run: async () => ({ content: 'noted' }),
+  })
+  const model = scriptedModel(script().toolCall('1', 'note').step().text('done'))
+  const agent = await TestAgent.open({ model, tools: [note] })
+  const { session } = agent
+  const slot = slotOf(agent)
+  const append = session.append.bind(session)
+  vi.spyOn(session, 'append').mockImplementation(async (draft, context) => {
+    // The storage takes its time.
+    if (draft.type === 'message' && draft.message.role === 'bashExecution') await new Promise(setImmediate)
+    return append(draft, context)
+  })
+  session.subscribe(({ line }) => {
+    if (line.type !== 'message' || line.message.role !== 'tool') return
+    void slot.append(bashMessage({ messageId: 'c', command: 'ls' }, { output: 'a.txt' }))
+  })
+  const run = await slot.start({ type: 'prompt', content: [text('go')] })
+  expect(await run.done).toMatchObject({ outcome: 'completed' })
+  expect((await agent.path()).slice(2)).toEqual(['tool: 1 noted', 'bashExecution: ', 'assistant: done'])
+  expect(JSON.stringify(model.requests.at(-1)?.messages)).toContain('a.txt')
+})
+
 function slotOf(agent: TestAgent): RunSlot {
   return new RunSlot({ session: agent.session, deps: () => agent.deps, observe: () => undefined })
 }

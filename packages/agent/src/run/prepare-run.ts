@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { newId, text, type ToolDefinition } from '@tapetree/session'
+import { newId, text, type Context, type ToolDefinition } from '@tapetree/session'
 import type { EntryDraft } from '@tapetree/session/format'
 import type { PromptChanges } from './hooks.ts'
 import type { OpenRun } from './open-run.ts'
@@ -29,12 +29,16 @@ export async function preparationOf(open: OpenRun, prompt: string): Promise<Prep
 /** Tells extensions of a turn, and appends what they change. */
 export async function tellTurn(open: OpenRun, hook: 'turnStart' | 'turnEnd'): Promise<void> {
   const { runId, turn, hooks, signal } = open
-  open.systemPrompt ??= (await open.deps.session.getContext({ leafId: open.head })).system?.prompt ?? ''
+  open.systemPrompt ??= (await contextOf(open)).system?.prompt ?? ''
   const { systemPrompt, messages } = await hooks[hook]({ runId, turn, systemPrompt: open.systemPrompt }, signal)
   if (signal.aborted) return
   const system = systemPrompt === undefined ? [] : await systemChanges(open, systemPrompt)
   const drafts = [...system, ...messages.map((words) => saidTo(words, open))]
   if (drafts.length > 0) await open.appendAll(drafts.map((draft) => ({ draft })))
+}
+
+async function contextOf(open: OpenRun): Promise<Context> {
+  return open.deps.session.getContext({ leafId: await open.storedHead() })
 }
 
 function saidTo(words: string, { runId }: OpenRun): NamedDraft {
@@ -48,7 +52,7 @@ function saidTo(words: string, { runId }: OpenRun): NamedDraft {
 export async function systemChanges(open: OpenRun, given?: string): Promise<NamedDraft[]> {
   const { deps } = open
   const drafts: NamedDraft[] = []
-  const inForce = await deps.session.getContext({ leafId: open.head })
+  const inForce = await contextOf(open)
   const { provider, id: modelId } = open.model
   if (inForce.model?.provider !== provider || inForce.model.modelId !== modelId) {
     drafts.push({ id: newId(), type: 'model_change', modelChange: { provider, modelId } })

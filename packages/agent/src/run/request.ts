@@ -32,7 +32,7 @@ export async function requestOf(open: OpenRun): Promise<LoopRequest> {
   if (isReady || isFull) await deliverSteers(open)
   await renewTools(open)
   if (level === 'head-start') await beginInBackground(open)
-  const leafId = open.head
+  const leafId = await open.storedHead()
   const context = await session.getContext({ leafId, reasoning: settings.reasoning })
   const given = context.messages.map(({ message }) => message)
   const { messages, changedBy } = await open.hooks.context(given, open.signal)
@@ -77,7 +77,7 @@ export async function compactRun(open: OpenRun, reason: CompactionReason): Promi
     const compacted = await compact({
       session,
       model,
-      headId: open.head,
+      headId: await open.storedHead(),
       settings: settings.compaction,
       reason,
       signal,
@@ -106,13 +106,14 @@ async function fillLevel(open: OpenRun): Promise<'free' | 'head-start' | 'nearly
 
 /** Begins a summary that the run does not wait for. */
 async function beginInBackground(open: OpenRun): Promise<void> {
-  const { model, signal, hooks, head: headId } = open
+  const { model, signal, hooks } = open
   const { session, settings, background } = open.deps
   const { instructions, cancelledBy } = await hooks.beforeCompact({ reason: 'threshold' }, signal)
   if (cancelledBy !== undefined) {
     open.isHeadStartFutile = true
     return
   }
+  const headId = await open.storedHead()
   background?.begin({
     ...{ session, model, headId, settings: settings.compaction, reason: 'threshold', signal },
     ...(instructions !== undefined && { instructions }),
