@@ -6,6 +6,7 @@ import { Requests } from '../../../packages/agent/src/permissions/requests.ts'
 import type { RunDeps } from '../../../packages/agent/src/run/run-deps.ts'
 import { planResume, type ResumePlan } from '../../../packages/agent/src/run/resume.ts'
 import { defaultRunSettings } from '../../../packages/agent/src/run/run-settings.ts'
+import type { CurrentRun } from '../../../packages/agent/src/run/open-run.ts'
 import { run, type RunStart } from '../../../packages/agent/src/run/run.ts'
 import { BackgroundCompaction } from '../../../packages/agent/src/summary/background-compaction.ts'
 import { FakeClock } from '../../../packages/agent/src/testing/fake-clock.ts'
@@ -47,6 +48,9 @@ export class Life {
   readonly #options: LifeOptions
   /** Of the run that goes on. */
   controller: AbortController | undefined
+  #current: CurrentRun = {}
+  /** Notes that are not on the disk yet: the next run follows them. */
+  readonly #notes = new Set<Promise<unknown>>()
 
   static async open(options: LifeOptions): Promise<Life> {
     const store = new SessionStore(options.disk)
@@ -90,7 +94,8 @@ export class Life {
     const controller = new AbortController()
     this.controller = controller
     const { witness } = this.#options
-    run(how, this.#deps, controller.signal).then(
+    this.#current = { appended: async () => void (await Promise.allSettled(this.#notes)) }
+    run(how, this.#deps, controller.signal, this.#current).then(
       (end) => {
         this.controller = undefined
         witness.ended(end)
@@ -100,6 +105,19 @@ export class Life {
         witness.failed(error)
       },
     )
+  }
+
+  /** Keeps something on the path of the run, as extensions and commands of the user do, whatever the run is doing. */
+  async note(): Promise<void> {
+    const noted = this.#note()
+    this.#notes.add(noted)
+    await noted.finally(() => this.#notes.delete(noted))
+  }
+
+  /** As `RunSlot.append` does. */
+  async #note(): Promise<void> {
+    while (this.#current.open?.headMove) await this.#current.open.headMove
+    await this.#current.open?.append({ type: 'custom', custom: { customType: 'note', data: {} } })
   }
 
   /** The process is gone, and nobody hears what it still does. Nothing of it may go on waiting: Node would not forget it. */

@@ -169,6 +169,8 @@ export class Scene {
         return this.#tools.running.includes(what)
       case 'cut':
         return this.#speaking?.kind === 'turn'
+      case 'note':
+        return this.#life.isRunning
       case 'remove':
       case 'hold':
         return this.#life.session.inbox.messages.length > 0
@@ -206,6 +208,8 @@ export class Scene {
       case 'remove':
       case 'hold':
         return this.#change(verb)
+      case 'note':
+        return this.#note()
       case 'release':
         return this.#mustSucceed(session.changeInbox({ action: 'release' }))
       case 'abort':
@@ -243,6 +247,13 @@ export class Scene {
         if (!disk.isDead) this.#oracle.accepted(id)
       }),
     )
+  }
+
+  #note(): void {
+    const disk = this.#disk
+    void this.#life.note().catch((error: unknown) => {
+      if (!disk.isDead) this.#oracle.complain(`a note could not be kept: ${String(error)}`)
+    })
   }
 
   /** Takes back, or holds, the newest message that waits. */

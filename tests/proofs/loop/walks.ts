@@ -57,7 +57,7 @@ function toNext(choices: Choice[]): boolean {
 }
 
 /** What comes from outside and may come at any moment. */
-const sudden = ['steer', 'follow-up', 'abort', 'remove', 'hold', 'crash']
+const sudden = ['steer', 'follow-up', 'abort', 'remove', 'hold', 'note', 'crash']
 
 /** After this beginning every action, and while its effects are still under way something from outside. */
 export async function* everyPair(
@@ -152,7 +152,7 @@ function oddActions(scene: Scene, chance: Chance): string[] {
   if (chance.is(0.8)) return []
   const running = scene.actions().flatMap((action) => (action.startsWith('tool:') ? [`fail:${action.slice(5)}`] : []))
   const line = 2 + chance.below(6)
-  return [`crash-before:${line}`, `crash-after:${line}`, 'cut', 'remove', 'hold', ...running]
+  return [`crash-before:${line}`, `crash-after:${line}`, 'cut', 'remove', 'hold', 'note', ...running]
 }
 
 /** What is rare in life is rare here; what only takes time is done often enough to get on. */

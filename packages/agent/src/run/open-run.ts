@@ -38,6 +38,8 @@ export class OpenRun {
   tools: ReadonlyMap<string, Tool>
   /** The parent of the next entry of this run. */
   head: string | null
+  /** Pending while the session appends the next entry of this run: entries from outside must wait, or they would follow the one before. */
+  headMove: Promise<void> | undefined
   turn = 0
   /** The owner is closing and leaves the run to be resumed: no call starts. */
   isLeft = false
@@ -121,7 +123,19 @@ export class OpenRun {
     const { runId } = this
     const { session } = this.deps
     const images = message.imageIds.length > 0 && { images: () => imagesOf(message, session) }
-    this.head = await session.deliver(message.id, { parentId: this.head, with: { runId }, ...images })
+    await this.moveHead(() => session.deliver(message.id, { parentId: this.head, with: { runId }, ...images }))
+  }
+
+  /** Lets the session append the next entry, and continues behind it. */
+  async moveHead(append: () => Promise<string | undefined>): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>()
+    this.headMove = promise
+    try {
+      this.head = (await append()) ?? this.head
+    } finally {
+      this.headMove = undefined
+      resolve()
+    }
   }
 
   nextSteer(): WaitingMessage | undefined {

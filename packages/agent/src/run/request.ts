@@ -1,11 +1,13 @@
 import { ModelError, thinkingLevels, type ModelRequest, type ThinkingLevel } from '../models/model.ts'
 import { inlineImages } from '../prompt/images.ts'
 import {
-  compact,
   keepCompaction,
   needsCompaction,
   needsHeadStart,
+  prepareCompaction,
+  type CompactionOutcome,
   type CompactionReason,
+  type PreparedCompaction,
 } from '../summary/compaction.ts'
 import { contextSize } from '../summary/context-size.ts'
 import { toolsByName, type OpenRun } from './open-run.ts'
@@ -28,11 +30,11 @@ export async function requestOf(open: OpenRun): Promise<LoopRequest> {
     if (open.deps.background?.isBegun && (await takeBackground(open))) level = await fillLevel(open)
     if (level === 'nearly-full') await compactInTime(open)
   }
-  // Compacting takes time: deliver the steers that came meanwhile.
-  if (isReady || isFull) await deliverSteers(open)
   await renewTools(open)
   if (level === 'head-start') await beginInBackground(open)
-  const leafId = await open.storedHead()
+  let leafId = await open.storedHead()
+  // All this takes time: deliver the steers that came meanwhile.
+  while (await deliverSteers(open)) leafId = await open.storedHead()
   const context = await session.getContext({ leafId, reasoning: settings.reasoning })
   const given = context.messages.map(({ message }) => message)
   const { messages, changedBy } = await open.hooks.context(given, open.signal)
@@ -74,7 +76,7 @@ export async function compactRun(open: OpenRun, reason: CompactionReason): Promi
     // It would be superseded.
     await background?.stop()
     signal.throwIfAborted()
-    const compacted = await compact({
+    const prepared = await prepareCompaction({
       session,
       model,
       headId: await open.storedHead(),
@@ -83,7 +85,7 @@ export async function compactRun(open: OpenRun, reason: CompactionReason): Promi
       signal,
       ...(before.instructions !== undefined && { instructions: before.instructions }),
     })
-    if (compacted.type === 'compacted') open.head = compacted.entryId
+    const compacted = prepared.type === 'prepared' ? await keepIn(open, prepared) : prepared
     const isWorthwhile = compacted.type === 'compacted' && compacted.isWorthwhile
     outcome = isWorthwhile ? 'compacted' : 'futile'
     open.isCompactionFutile = !isWorthwhile
@@ -91,6 +93,16 @@ export async function compactRun(open: OpenRun, reason: CompactionReason): Promi
   } finally {
     observe({ type: 'auto_compaction_end', runId, reason, outcome })
   }
+}
+
+async function keepIn(open: OpenRun, prepared: PreparedCompaction): Promise<CompactionOutcome> {
+  const { session } = open.deps
+  let kept: CompactionOutcome = { type: 'superseded' }
+  await open.moveHead(async () => {
+    kept = await keepCompaction(prepared, { session })
+    return kept.type === 'compacted' ? kept.entryId : undefined
+  })
+  return kept
 }
 
 /** How full the context is: `head-start` if a summary should be begun in the background. */
@@ -131,10 +143,8 @@ async function takeBackground(open: OpenRun): Promise<boolean> {
     open.signal.throwIfAborted()
     if (made?.type === 'useless') outcome = 'futile'
     if (made?.type === 'useless' || made?.type === 'failed') open.isHeadStartFutile = true
-    const kept = made?.type === 'prepared' && (await keepCompaction(made.prepared, { session }))
-    if (!kept || kept.type !== 'compacted') return false
+    if (made?.type !== 'prepared' || (await keepIn(open, made.prepared)).type !== 'compacted') return false
     outcome = 'compacted'
-    open.head = kept.entryId
     return true
   } finally {
     observe({ type: 'auto_compaction_end', runId, reason: 'threshold', outcome })

@@ -5,7 +5,7 @@ import { Jobs } from '../tools/commands/jobs.ts'
 import { SessionSuspended } from '../tools/tool.ts'
 import { nextWaiting, OwnerLeft } from './delivery.ts'
 import type { AgentEvent } from './events.ts'
-import type { CurrentRun } from './open-run.ts'
+import type { CurrentRun, OpenRun } from './open-run.ts'
 import { run, type RunStart } from './run.ts'
 import type { RunDeps } from './run-deps.ts'
 import { BackgroundCompaction } from '../summary/background-compaction.ts'
@@ -120,15 +120,22 @@ export class RunSlot {
 
   /** Appends to the head of the open run, or else to the leaf. */
   async append(draft: EntryDraft, cause?: Cause): Promise<void> {
-    const { appends, occupant } = this.#shared
-    const open = occupant?.current.open
-    const appended = open ? open.append(draft, undefined, cause) : this.session.append(draft, cause && { cause })
+    const { appends } = this.#shared
+    const appended = this.#append(draft, cause)
     appends.add(appended)
     try {
       await appended
     } finally {
       appends.delete(appended)
     }
+  }
+
+  async #append(draft: EntryDraft, cause?: Cause): Promise<void> {
+    const openRun = (): OpenRun | undefined => this.#shared.occupant?.current.open
+    while (openRun()?.headMove) await openRun()?.headMove
+    const open = openRun()
+    if (open) await open.append(draft, undefined, cause)
+    else await this.session.append(draft, cause && { cause })
   }
 
   /** Notifies every owner. */
