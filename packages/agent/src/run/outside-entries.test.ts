@@ -79,6 +79,32 @@ test("a user's command that ends between a result and the next request is in tha
   expect(JSON.stringify(model.requests.at(-1)?.messages)).toContain('a.txt')
 })
 
+test("a user's command that ends while a steer is delivered follows it", async () => {
+  const agent = await TestAgent.open({ model: scriptedModel(script().text('one').step().text('two')) })
+  const { session } = agent
+  const slot = slotOf(agent)
+  const deliver = session.deliver.bind(session)
+  vi.spyOn(session, 'deliver').mockImplementation(async (id, options) => {
+    void slot.append(bashMessage({ messageId: 'c', command: 'ls' }, { output: 'a.txt' }))
+    // The storage takes its time.
+    await new Promise(setImmediate)
+    return deliver(id, options)
+  })
+  const stop = session.subscribe(({ line }) => {
+    if (line.type !== 'run_start') return
+    stop()
+    void session.submit('wait', { delivery: 'steer' })
+  })
+  const run = await slot.start({ type: 'prompt', content: [text('go')] })
+  expect(await run.done).toMatchObject({ outcome: 'completed' })
+  const path = await agent.path()
+  expect(path.slice(path.indexOf('user: wait'))).toEqual([
+    'user: wait',
+    'bashExecution: ',
+    expect.stringMatching('assistant'),
+  ])
+})
+
 function slotOf(agent: TestAgent): RunSlot {
   return new RunSlot({ session: agent.session, deps: () => agent.deps, observe: () => undefined })
 }
