@@ -135,7 +135,7 @@ async function beginInBackground(open: OpenRun): Promise<void> {
 /** Appends the summary of the background, and waits for it if necessary. Returns false if there is none, or the path has changed. */
 async function takeBackground(open: OpenRun): Promise<boolean> {
   const { runId } = open
-  const { session, background, observe } = open.deps
+  const { background, observe } = open.deps
   observe({ type: 'auto_compaction_start', runId, reason: 'threshold' })
   let outcome: 'compacted' | 'futile' | 'failed' = 'failed'
   try {

@@ -10,8 +10,8 @@ import {
 } from 'node:fs'
 import { hostname, tmpdir } from 'node:os'
 import { basename, dirname, join } from 'node:path'
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { startCommand, type Command } from './command.ts'
+import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest'
+import { Command, startCommand } from './command.ts'
 import { dismissSupervisor } from './supervisor-process.ts'
 import { Jobs, newJobId } from './jobs.ts'
 
@@ -95,6 +95,18 @@ describe('a job', () => {
     await own.close()
     expect(existsSync(dirname(spool))).toBe(false)
     await own.close()
+  })
+
+  test('may be removed while the session ends', async () => {
+    const own = new Jobs()
+    const spool = await own.create(newJobId(), undefined)
+    const forestall = vi.spyOn(Command.prototype, 'forestall').mockImplementationOnce(function (this: Command) {
+      rmSync(spool, { recursive: true })
+      return this.forestall()
+    })
+    await own.close()
+    expect(forestall).toHaveBeenCalled()
+    expect(existsSync(dirname(spool))).toBe(false)
   })
 })
 

@@ -159,8 +159,7 @@ export class Jobs {
     const ids = (await readdir(root).catch(() => [])).filter((id) => idPattern.test(id))
     await Promise.all(
       ids.map(async (id) => {
-        const command = attach(join(root, id))
-        if ((await command.state()).type === 'running') await command.stop()
+        if ((await attach(join(root, id)).state()).type === 'running') await stopAt(join(root, id))
       }),
     )
   }
@@ -170,13 +169,22 @@ export class Jobs {
     const root = await this.#temporary
     if (root === undefined) return
     this.#temporary = undefined
-    await Promise.all((await readdir(root)).map((id) => attach(join(root, id)).stop()))
+    await Promise.all((await readdir(root)).map((id) => stopAt(join(root, id))))
     await rm(root, { recursive: true, force: true })
   }
 
   #temporaryRoot(): Promise<string> {
     this.#temporary ??= mkdtemp(join(tmpdir(), temporaryPrefix))
     return this.#temporary
+  }
+}
+
+/** The folder of a command is removed as soon as its result is durable, also while it is being stopped. */
+async function stopAt(folder: string): Promise<void> {
+  try {
+    await attach(folder).stop()
+  } catch (error) {
+    if (existsSync(folder)) throw error
   }
 }
 
