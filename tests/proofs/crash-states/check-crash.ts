@@ -211,8 +211,11 @@ async function checkCompleted(
   const wanted = [...ledger.writtenIn(sessionId).values()].flatMap(({ bytes }) =>
     messageId(Buffer.from(bytes).toString()),
   )
-  if (!wanted.every((id) => known.has(id))) return
-  await source.completeCopy(sessionId, ledger.copies.get(sessionId))
+  const target = ledger.copies.get(sessionId)
+  // It may be a branch summary, which is no message.
+  const isGone = target !== undefined && !(await hasEntry(source, target))
+  if (isGone || !wanted.every((id) => known.has(id))) return
+  await source.completeCopy(sessionId, target)
   await using copy = await store.open(sessionId)
   const found = await messageIdsOf(copy)
   const missing = wanted.filter((id) => !found.has(id))
@@ -222,6 +225,13 @@ async function checkCompleted(
 
 function headerOf({ state }: FoundSession): { parent_session?: string; parent_entry?: string } {
   return (state.header ?? {}) as { parent_session?: string; parent_entry?: string }
+}
+
+async function hasEntry(session: Session, id: string): Promise<boolean> {
+  return session.getEntry(id).then(
+    () => true,
+    () => false,
+  )
 }
 
 async function messageIdsOf(session: Session): Promise<Set<string>> {
