@@ -180,7 +180,8 @@ export class OpenRun {
   /** Waits for entries up to the head. If they are refused, the next entry follows the one before them. */
   async #stored(entries: Promise<unknown>, before: string | null): Promise<void> {
     const { head } = this
-    this.#storing = Promise.allSettled([this.#storing, entries])
+    // Without the outcomes: each would keep all before it.
+    this.#storing = Promise.allSettled([this.#storing, entries]).then(() => undefined)
     try {
       await entries
     } catch (error) {

@@ -7,16 +7,17 @@ import { defineTool } from '../tools/tool.ts'
 import { RunSlot } from './run-slot.ts'
 import { bashMessage } from './user-command.ts'
 
+const note = defineTool({
+  name: 'note',
+  description: 'Notes.',
+  schema: z.looseObject({}),
+  access: () => [],
+  run: async () => ({ content: 'noted' }),
+})
+
 test('an entry of an extension that is refused does not end the run', async () => {
   const tooDeep = Array.from({ length: 100 }).reduce<object>((inner) => ({ inner }), {})
   const custom = { customType: 'x', data: { tooDeep } }
-  const note = defineTool({
-    name: 'note',
-    description: 'Notes.',
-    schema: z.looseObject({}),
-    access: () => [],
-    run: async () => ({ content: 'noted' }),
-  })
   const model = scriptedModel(script().toolCall('1', 'note').step().text('done'))
   const agent = await TestAgent.open({ model, tools: [note] })
   const slot = slotOf(agent)
@@ -52,13 +53,6 @@ test("a user's command that ends between two runs stays on the path", async () =
 })
 
 test("a user's command that ends between a result and the next request is in that request", async () => {
-  const note = defineTool({
-    name: 'note',
-    description: 'Notes.',
-    schema: z.looseObject({}),
-    access: () => [],
-    run: async () => ({ content: 'noted' }),
-  })
   const model = scriptedModel(script().toolCall('1', 'note').step().text('done'))
   const agent = await TestAgent.open({ model, tools: [note] })
   const { session } = agent

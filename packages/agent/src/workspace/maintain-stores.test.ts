@@ -200,7 +200,11 @@ test('stores are listed while git makes and removes folders in one of them', asy
   await mkdir(objects, { recursive: true })
   await writeFile(root.at('stores/one/folder'), `${root.at('work')}\n`)
   await writeFile(join(objects, 'pack'), 'x'.repeat(5000))
-  const script = 'while :; do mkdir -p tmp_objdir-1/a tmp_objdir-2/a; rm -r tmp_objdir-1 tmp_objdir-2; done'
+  // Ended, not killed: none of its commands may be at work when the folder is removed.
+  const wanted = root.at('wanted')
+  await writeFile(wanted, '')
+  const script =
+    'while test -e ../../../../wanted; do mkdir -p tmp_objdir-1/a tmp_objdir-2/a; rm -r tmp_objdir-1 tmp_objdir-2; done'
   const busy = spawn('sh', ['-c', script], { cwd: objects, stdio: 'ignore' })
   try {
     for (let time = 0; time < 300; time++) {
@@ -208,7 +212,7 @@ test('stores are listed while git makes and removes folders in one of them', asy
       expect(store?.bytes).toBeGreaterThanOrEqual(5000)
     }
   } finally {
-    busy.kill('SIGKILL')
+    await rm(wanted)
     await once(busy, 'close')
   }
 })
